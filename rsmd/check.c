@@ -31,7 +31,7 @@ uint32_t rsmd_own_node(const struct rsmd_conf *conf, const struct rsmd_options *
     return rsmd_conf_own_node(conf, options->node, hostname, why, why_size);
 }
 
-/* What transports log is among the mistakes and warnings already. */
+/* What transports log is among the errors and warnings already. */
 static void ignore(enum rsmcore_log_level level, const char *text)
 {
     (void)level, (void)text;
@@ -45,7 +45,7 @@ static void print(const char *before, const char *path, const struct rsmd_conf_e
         fprintf(stderr, "%s: further ones are not shown\n", path);
 }
 
-/* Whether a configuration without mistakes of its own is one that this user's daemon obeys. */
+/* Whether this user's daemon may use a configuration without errors. */
 static bool is_trusted(const struct rsmd_conf *conf, const struct rsmd_options *options)
 {
     char why[WHY_MAX];
@@ -53,14 +53,14 @@ static bool is_trusted(const struct rsmd_conf *conf, const struct rsmd_options *
         fprintf(stderr, "%s\n", why);
         return false;
     }
-    /* Who looks need not be who will run it. */
+    /* The user that checks need not be the one that will run it. */
     if (!rsmd_conf_check_trust(conf, rsmd_conf_path(options), why, sizeof why))
         fprintf(stderr, "warning: root's rsmd refuses this: %s\n", why);
     return true;
 }
 
-/* Whether a daemon with these options would know which node it is. The file is the same on all hosts, and
- * may be checked on one that has no part in it: hence only a warning if nothing depends on it. */
+/* Whether a daemon with these options can determine its node. The file is the same on all hosts,
+ * and may be checked on one that is not in it: only a warning if nothing depends on it. */
 static bool has_own_node(const struct rsmd_conf *conf, const struct rsmd_options *options)
 {
     char why[WHY_MAX];
@@ -71,7 +71,7 @@ static bool has_own_node(const struct rsmd_conf *conf, const struct rsmd_options
     return !needed;
 }
 
-/* All mistakes that were found in a file that could be read. */
+/* Print all errors of a file that could be read. */
 static bool judge(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors,
                   const struct rsmd_options *options)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file --check: which configuration a daemon may obey, and which node it is by it. */
+/** @file --check: whether a daemon may use a configuration, and which node it is. */
 #ifndef RSMD_CHECK_H
 #define RSMD_CHECK_H
 
@@ -10,18 +10,21 @@
 #include "conf/conf.h"
 #include "conf/options.h"
 
-/** The file to read, as it was given. */
+/** The name of the configuration file, as given. */
 const char *rsmd_conf_path(const struct rsmd_options *options);
 
-/** Whether a daemon with these options may obey a configuration; else @p why, with the line. */
+/** Whether a daemon with these options may use a configuration; else @p why has the line and the
+ *  reason. */
 bool rsmd_options_trust(const struct rsmd_conf *conf, const struct rsmd_options *options, char *why,
                         size_t why_size);
 
-/** The node of a daemon with these options on this host; 0 if that cannot be decided: @p why tells. */
+/** The node of a daemon with these options on this host. 0: it cannot be determined; @p why has the
+ *  reason. */
 uint32_t rsmd_own_node(const struct rsmd_conf *conf, const struct rsmd_options *options, char *why,
                        size_t why_size);
 
-/** --check: say whether the configuration is usable, or all that is wrong in it. The exit status. */
+/** Carry out --check: print that the configuration is usable, or all its errors. Returns the exit
+ *  status. */
 int rsmd_check(const struct rsmd_options *options);
 
 #endif

@@ -29,7 +29,7 @@ static ssize_t read_all(int fd, char *text, size_t capacity)
     return (ssize_t)length;
 }
 
-/* Whether what proves the nodes' identity is installed. */
+/* Check that the library that authenticates nodes is installed. */
 static void check_auth(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors)
 {
     char why[256];
@@ -48,7 +48,7 @@ static void check_auth(const struct rsmd_conf *conf, struct rsmd_conf_errors *er
                          why);
 }
 
-/* The file's text, NUL-free or not, to be freed; NULL: *why tells. */
+/* Read the file's text, which may contain NULs. The caller frees it. NULL: *why has the reason. */
 static char *read_text(int fd, const char *path, size_t *length, char *why, size_t why_size)
 {
     char *text = malloc(RSMD_CONF_FILE_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file rsm.conf as a file, and what it says about the machine that it is on. */
+/** @file Read rsm.conf, and find this machine's node in it. */
 #ifndef RSMD_CONF_FILE_H
 #define RSMD_CONF_FILE_H
 
@@ -7,25 +7,25 @@
 
 /**
  * Read and check a configuration file: syntax, and that its transports are installed.
- * @param optional  a file that is not there means the defaults.
- * @param why       "FILE:LINE: what was expected", or why it cannot be read.
+ * @param optional  a missing file means the defaults.
+ * @param why       receives "FILE:LINE: what was expected", or why it cannot be read.
  */
 bool rsmd_conf_read(struct rsmd_conf *conf, const char *path, bool optional, char *why,
                     size_t why_size);
 
 /**
- * The same, but find all mistakes.
- * @param conf    what was good, to be freed by rsmd_conf_free().
- * @param there   whether there is such a file.
- * @return false: it cannot be read; @p why tells, and nothing is to be freed.
+ * The same, but find all errors.
+ * @param conf   receives what was valid; the caller frees it by rsmd_conf_free().
+ * @param there  receives whether the file exists.
+ * @return false: it cannot be read; @p why has the reason, and nothing is to be freed.
  */
 bool rsmd_conf_examine(struct rsmd_conf *conf, const char *path, bool optional,
                        struct rsmd_conf_errors *errors, bool *there, char *why, size_t why_size);
 
 /**
- * Whether a daemon that serves several users may obey this: with links to other nodes it needs
- * authentication, or the word that it is to do without.
- * @param path  of the file, for @p why, which tells the line and what was expected there.
+ * Whether a daemon that serves several users may use this: links to other nodes need
+ * authentication, or the key that permits to do without.
+ * @param path  of the file, for @p why, which receives the line and what was expected.
  */
 bool rsmd_conf_check_trust(const struct rsmd_conf *conf, const char *path, char *why,
                            size_t why_size);
@@ -34,10 +34,10 @@ bool rsmd_conf_check_trust(const struct rsmd_conf *conf, const char *path, char 
 bool rsmd_host_is_local(const char *host, const char *hostname);
 
 /**
- * Which node this daemon is.
+ * Determine the node of this daemon.
  * @param wanted  as given on the command line, or 0: the only one of this host, or 1 if the
  *                configuration names no nodes.
- * @return 0 if that cannot be decided; @p why tells.
+ * @return 0: it cannot be determined; @p why has the reason.
  */
 uint32_t rsmd_conf_own_node(const struct rsmd_conf *conf, uint32_t wanted, const char *hostname,
                             char *why, size_t why_size);

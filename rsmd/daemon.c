@@ -32,10 +32,10 @@
 
 enum {
     WHY_MAX = 1024,
-    RESTORE_END_MS = 1000, /* for what a bad state has left to threads */
+    RESTORE_END_MS = 1000, /* time limit for threads that clean up after a bad state */
 };
 
-/* Everything that lives as long as the daemon does. */
+/* All that lives as long as the daemon. */
 struct daemon {
     const struct rsmd_options *options;
     bool everybody; /* a system daemon: any user may connect */
@@ -46,14 +46,14 @@ struct daemon {
     struct rsmd_server server;
     char config[PATH_MAX];         /* absolute name of rsm.conf */
     struct rsmd_handover received; /* from a predecessor */
-    bool in_order;                 /* the end: no thread is at anything any more */
+    bool in_order;                 /* at the end: all threads are idle */
     char why[WHY_MAX];             /* the start failed */
 };
 
 static bool read_configuration(struct rsmd_conf *conf, const struct rsmd_options *options,
                                char *why)
 {
-    /* An embedded node is what a user has where nobody configured anything. */
+    /* An embedded node is for a user without any configuration. */
     if (options->embedded && options->config == NULL) {
         rsmd_conf_defaults(conf);
         return true;
@@ -61,7 +61,7 @@ static bool read_configuration(struct rsmd_conf *conf, const struct rsmd_options
     return rsmd_conf_read(conf, rsmd_conf_path(options), options->config == NULL, why, WHY_MAX);
 }
 
-/* Whether the daemon serves users who must not speak for each other. */
+/* Whether the daemon serves several users, who must not act for each other. */
 static bool serves_everybody(const struct rsmd_options *options)
 {
     return !options->embedded && (geteuid() == 0 || options->all_users);
@@ -141,7 +141,7 @@ static void proceed_with(void *context, uint32_t node)
     rsmd_cluster_proceed(own->cluster, node);
 }
 
-/* ------------------------------------------------------------------ links and what they tell */
+/* ------------------------------------------------------------------ the cluster's callbacks */
 
 static void on_up(void *context, uint32_t node)
 {
@@ -194,7 +194,7 @@ static enum rsm_status own_table(struct daemon *d)
     rsmd_generation_table_free(*table);
     *table = NULL;
     if (d->received.readable) {
-        *table = d->received.table; /* owned since it was received */
+        *table = d->received.table; /* already owned, by rsmd_handover_receive() */
         d->received.table = NULL;
         return RSM_ST_OK;
     }
@@ -204,8 +204,8 @@ static enum rsm_status own_table(struct daemon *d)
     return status == RSM_ST_OK ? rsmd_generation_table_own(*table) : status;
 }
 
-/* What the predecessor has left. If it cannot be used its clients learn that it has ended, and this
- * daemon begins with nothing. */
+/* Restore the predecessor's state. If that fails, its clients learn that it has ended, and this
+ * daemon starts empty. */
 static enum rsm_status restore(struct daemon *d)
 {
     enum rsm_status status = RSM_ST_OK;
@@ -213,7 +213,7 @@ static enum rsm_status restore(struct daemon *d)
     if (!d->received.present)
         return RSM_ST_OK;
     bool restored = rsmd_handover_restore(&d->received, &d->server);
-    /* What those had who could not be resumed is not in the way of the others. */
+    /* Free what clients that could not be resumed had, before the others continue. */
     rsmd_endings_finish(&d->server, RESTORE_END_MS);
     if (restored || !was_readable)
         return RSM_ST_OK;
@@ -226,7 +226,7 @@ static enum rsm_status restore(struct daemon *d)
     return rsmd_generation_table_own(made);
 }
 
-/* The node and its server; the lock is held. */
+/* Start the node and its server. The lock is held. */
 static bool start_serving(struct daemon *d)
 {
     int listener;
@@ -269,7 +269,7 @@ static void notify_reloading(void)
     rsmd_notify(state);
 }
 
-/* The configuration is read again. A file that is not good changes nothing. */
+/* Read the configuration again. A file with errors changes nothing. */
 static void reload(void *context)
 {
     struct daemon *d = context;
@@ -280,7 +280,7 @@ static void reload(void *context)
         rsmd_conf_read(fresh, d->config, d->options->config == NULL, why, WHY_MAX) &&
         rsmd_options_trust(fresh, d->options, why, WHY_MAX)) {
         rsmd_reload(&d->server, fresh, d->config);
-        /* The nodes, which the two share. */
+        /* The two share the nodes. */
         d->conf.nodes = d->node.conf.nodes;
         d->conf.node_count = d->node.conf.node_count;
     } else {
@@ -293,7 +293,7 @@ static void reload(void *context)
     rsmd_state_report(&d->node);
 }
 
-/* What the configuration is called from any directory. */
+/* Make the name of the configuration absolute. */
 static bool note_config(struct daemon *d)
 {
     const char *path = rsmd_conf_path(d->options);
@@ -308,7 +308,7 @@ static bool note_config(struct daemon *d)
 
 /* ------------------------------------------------------------------ from start to end */
 
-/* Does not return if a successor has taken over, or will. */
+/* Serve until the end. Does not return if a successor takes over. */
 static void serve_until_end(struct daemon *d)
 {
     do {
@@ -325,15 +325,16 @@ static void serve_until_end(struct daemon *d)
     if (d->server.replaced)
         rsmd_handover_give(&d->server, &d->instance);
     else if (rsmd_handover_store(&d->server, &d->instance))
-        _exit(EXIT_SUCCESS); /* whatever is open or locked here is the successor's */
+        _exit(EXIT_SUCCESS); /* open files and locks belong to the successor */
 }
 
 static void serve(struct daemon *d)
 {
     const struct rsmd_conf *conf = &d->conf;
-    /* An embedded node has no manager: the one in its environment is the application's. */
+    /* An embedded node has no service manager: the variables in its environment are the
+     * application's. */
     bool managed = !d->options->embedded;
-    /* Keep no directory busy, unless the names that we still need depend on it. */
+    /* Leave the directory, unless relative names still depend on it. */
     if (d->runtime.directory[0] == '/' && chdir("/") < 0)
         rsm_log_debug("cannot leave the working directory: %m");
     rsm_log_info("node %u listens at %s", d->runtime.node, d->instance.socket_path);
@@ -357,8 +358,8 @@ static void serve(struct daemon *d)
         rsmd_node_end(&d->node);
 }
 
-/* Read, check and lock. False: d->why says why not, or is empty if there is nothing to do because
- * another daemon is this node already, or is to be. */
+/* Read and check the configuration and take the lock. False: d->why has the reason; it is empty if
+ * another daemon has this node, or is to have it. */
 static bool prepare(struct daemon *d)
 {
     if (!note_config(d) || !read_configuration(&d->conf, d->options, d->why))
@@ -410,7 +411,7 @@ int rsmd_run(const struct rsmd_options *options)
             serve(d);
         rsmd_handover_drop(&d->received);
         rsmd_instance_unlock(&d->instance);
-        /* Threads that are still at something must not see what exit() takes apart. */
+        /* Running threads must not see what exit() destroys. */
         if (started && !d->in_order)
             _exit(EXIT_SUCCESS);
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file From options to a running daemon and back to nothing. */
+/** @file The daemon from its options to its end. */
 #ifndef RSMD_DAEMON_H
 #define RSMD_DAEMON_H
 
 #include "conf/options.h"
 
-/** Be the daemon until it ends. The exit status. */
+/** Run the daemon until it ends. Returns the exit status. */
 int rsmd_run(const struct rsmd_options *options);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rsmd, the node daemon: see rsmd(8). This file prepares the process; daemon.c goes on. */
+/* rsmd, the node daemon: see rsmd(8). This file prepares the process, daemon.c runs it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static void leave_stdio(bool keep_stderr)
     close(null);
 }
 
-/* Wait in the parent for what the daemon says; the exit status. */
+/* Wait in the parent for the daemon's report. Returns the exit status. */
 static int await_daemon(int from_daemon)
 {
     char line[1024];
@@ -65,13 +65,13 @@ static bool go_into_background(struct rsmd_options *options)
 
 static int run(struct rsmd_options *options)
 {
-    /* Executed in place, this process is what it should be already. */
+    /* A process executed in place has been prepared already. */
     bool in_place = rsmd_handover_is_in_place();
     bool background = !options->foreground && !options->embedded && !in_place;
-    if (!in_place) /* signals that have come stay blocked until this program handles them */
+    if (!in_place) /* pending signals stay blocked until this program handles them */
         rsmd_inherit_no_signals();
     else
-        options->ready_fd = -1; /* nobody waits any more, and the number may be another's */
+        options->ready_fd = -1; /* no starter waits, and the number may be another file's */
     rsmd_raise_limits();
     if (background && !go_into_background(options)) {
         fprintf(stderr, "rsmd: cannot go into the background: %s\n", strerror(errno));

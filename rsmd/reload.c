@@ -12,16 +12,16 @@
 #include "node/controllers.h"
 #include "node/fabric.h"
 
-/* A reload in hand. */
+/* The state of a reload. */
 struct reload {
     struct rsmd_server *server;
     struct rsmd_node *node;
     const struct rsmd_conf *fresh;
     const char *path;
-    unsigned added, kept; /* what was taken over, and what was not */
+    unsigned added, kept; /* numbers of what was applied, and what was not */
 };
 
-/* What is otherwise in the file and cannot change. */
+/* Log a change in the file that cannot be applied. */
 static void keep(struct reload *r, unsigned line, const char *what, const char *which,
                  const char *value)
 {
@@ -58,7 +58,7 @@ static void compare_node(struct reload *r, struct rsmd_conf_node *old,
     old->line = now->line;
 }
 
-/* A node with an address needs a link; one that this daemon cannot link with is not added. */
+/* A node with an address needs a link; one without a possible link is not added. */
 static void add_node(struct reload *r, const struct rsmd_conf_node *now)
 {
     struct rsmd_node *node = r->node;
@@ -125,7 +125,7 @@ static void compare_controller(struct reload *r, struct rsmd_conf_controller *ol
         keep(r, now->line, "adapter", old->name, number);
 }
 
-/* Open it and watch its fabric. Whether it is there. */
+/* Open it and watch its fabric. True: it is open. */
 static bool open_controller(struct reload *r, const struct rsmd_conf_controller *now)
 {
     struct rsmd_node *node = r->node;
@@ -149,7 +149,7 @@ static bool open_controller(struct reload *r, const struct rsmd_conf_controller 
     return true;
 }
 
-/* The number that an adapter is given must not be one that is in use, nor take others' away. */
+/* An adapter's number must not be in use, nor change the numbers of others. */
 static void settle_adapter(struct reload *r, struct rsmd_conf_controller *made)
 {
     const struct rsmd_conf *conf = &r->node->conf;

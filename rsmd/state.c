@@ -31,7 +31,7 @@ void rsmd_state_text(const struct rsmd_node *node, char text[RSMD_STATE_BYTES])
     if (links > 0)
         append(text, "; %u of %u links up", (unsigned)up, (unsigned)links);
     LL_COUNT(node->controllers, controller, controllers);
-    append(text, "; controllers: %d", controllers - 1); /* loopback is no news */
+    append(text, "; controllers: %d", controllers - 1); /* without loopback */
     LL_FOREACH(node->failed, failed)
     append(text, "%s%s", failed == node->failed ? "; failed: " : ", ", failed->name);
 }

@@ -10,7 +10,7 @@ enum { RSMD_STATE_BYTES = 256 };
 /** "node 2: 1 of 2 links up; 3 controllers; failed: wrsm0 (reason)". */
 void rsmd_state_text(const struct rsmd_node *node, char text[RSMD_STATE_BYTES]);
 
-/** Tell the service manager, unless it knows that already. Never waits. */
+/** Send it to the service manager, if it has changed. Never waits. */
 void rsmd_state_report(const struct rsmd_node *node);
 
 #endif

@@ -77,7 +77,7 @@ static int bind_process(pid_t pid, processorid_t processor, struct cpus *cpus)
     return result == 0 ? 0 : fail(error);
 }
 
-/* The kernel's id of what to bind; 0 if nobody has that id. */
+/* The kernel's id of the thread or process to bind; 0: there is none. */
 static pid_t target_of(int idtype, id_t id)
 {
     if (idtype == P_PID)

@@ -8,7 +8,7 @@ static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct rsm_solaris_thread *threads;
 static thread_t last_id = RSM_SOLARIS_MAIN_THREAD;
 
-/* Apart from the registry's own lock, so that nobody waits under that one. */
+/* Separate from the registry's lock, so that no thread waits under that one. */
 static pthread_mutex_t change_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t change_cond = PTHREAD_COND_INITIALIZER;
 static unsigned long change_count;
@@ -98,7 +98,7 @@ void rsm_solaris_remove(struct rsm_solaris_thread *thread)
         *link = thread->next;
 }
 
-/* Does the process live on for nobody but daemons, now that this thread ends? */
+/* Whether only daemon threads are left, now that this thread ends. */
 static bool only_daemons_left(void)
 {
     bool daemons = false;
@@ -150,7 +150,7 @@ static void after_fork_in_parent(void)
     rsm_solaris_registry_unlock(&saved);
 }
 
-/* Nobody but the caller is left, and it is the main thread now. */
+/* Only the calling thread is left, and it is the main thread now. */
 static void after_fork_in_child(void)
 {
     sigset_t saved = mask_before_fork;

@@ -23,12 +23,12 @@ struct rsm_solaris_thread {
     pid_t tid;            /**< kernel's id; 0 until the thread itself has filled it in */
     pthread_t handle;     /**< of threads that thr_create() made */
     bool created;         /**< by thr_create(): the record is on the heap */
-    bool detached;        /**< nobody may join it */
+    bool detached;        /**< it cannot be joined */
     bool daemon;          /**< the process does not stay for it */
     bool suspended;       /**< waits for thr_continue() */
     bool exited;          /**< nothing but joining is left */
     bool joining;         /**< waits in thr_join() */
-    thread_t awaited;     /**< for whom then; 0: any */
+    thread_t awaited;     /**< the thread it waits for; 0: any */
     unsigned int joiners; /**< threads that wait in thr_join() for this one */
     void *status;         /**< given to thr_exit() */
     void *(*start)(void *);
@@ -69,8 +69,8 @@ void rsm_solaris_thread_ends(void *record);
 /** 0, or the reason why threads cannot be created. */
 int rsm_solaris_registry_init(void);
 
-/** Number of changes until now that somebody may wait for (a thread's start and end,
- * thr_continue()). */
+/** The number of changes so far that a thread may wait for: starts and ends of threads,
+ *  thr_continue(). */
 unsigned long rsm_solaris_changes(void);
 
 /** Say that there was one. */

@@ -3,7 +3,7 @@
 
 #include "sync_rules.h"
 
-/* The POSIX functions tell by errno, which these leave alone. */
+/* The POSIX functions report by errno, which these functions do not change. */
 static int result(int outcome, int saved_errno)
 {
     int error = outcome == 0 ? 0 : errno;

@@ -88,7 +88,7 @@ static int platform(const char *machine, char value[VALUE_MAX])
 
 /* --- get --- */
 
-/* 0, or -1 where the machine does not tell. */
+/* Returns 0, or -1 if the machine does not provide it. */
 static int look_up(int command, char value[VALUE_MAX])
 {
     struct utsname names;

@@ -11,7 +11,7 @@
 
 /* --- creation --- */
 
-/* The creator holds the registry until it has written down whom it created. */
+/* The creator holds the registry until it has noted the new thread's id. */
 static void *thread_main(void *record)
 {
     struct rsm_solaris_thread *thread = record;
@@ -229,8 +229,8 @@ static int wait_for_end(struct join_wait *wait)
 }
 
 /*
- * The end of a thread whose record the caller has taken out of the list: its memory and its stack
- * are nobody's after that. The thread is in its last steps, so this does not take long.
+ * Join a thread whose record the caller has taken off the list, and free its memory and stack. The
+ * thread is in its last steps, so this does not take long.
  */
 static int take_status(struct rsm_solaris_thread *thread, thread_t *departed, void **status)
 {
@@ -253,7 +253,7 @@ int thr_join(thread_t id, thread_t *departed, void **status)
     int error = try_join(&wait);
     if (error == 0 && wait.found == NULL) {
         pthread_cleanup_push(stop_waiting, &wait);
-        rsm_solaris_changed(); /* somebody may be waiting for any, and now in vain */
+        rsm_solaris_changed(); /* a thread that waits for any thread may now wait in vain */
         error = wait_for_end(&wait);
         pthread_cleanup_pop(0);
     }

@@ -127,7 +127,7 @@ int thr_setspecific(thread_key_t key, void *value)
     return pthread_setspecific(key, value);
 }
 
-/* NULL is also what POSIX says of a key that does not exist, and only setting tells the difference.
+/* POSIX returns NULL also for a key that does not exist; only setting it shows the difference.
  */
 int thr_getspecific(thread_key_t key, void **value)
 {

@@ -182,8 +182,8 @@ static int64_t milliseconds_now(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Tell the importer that this is the end and let it go first, so that it sees an end in order
- * instead of a broken connection. One that does not answer is not waited for. */
+/* Report the end to the importer and let it disconnect first, so that it sees an orderly end
+ * instead of a broken connection. Do not wait for one that does not answer. */
 static void take_leave(struct exporter *exporter)
 {
     write_word(exporter, BOX_EXPORTER, PARTY_GONE);

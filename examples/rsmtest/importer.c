@@ -45,7 +45,7 @@ static uintptr_t mailbox_address(const struct importer *importer)
 
 /* ------------------------------------------------------------------ connecting */
 
-/* Errors that somebody else's action may cure. */
+/* Errors that an action of another process may cure. */
 static bool worth_retrying(int error)
 {
     return error == RSMERR_SEG_NOT_PUBLISHED || error == RSMERR_SEG_NOT_PUBLISHED_TO_NODE ||
@@ -94,7 +94,7 @@ static bool post(struct importer *importer)
     return report_call("rsm_intr_signal_post", error) == RSM_SUCCESS;
 }
 
-/* Tell the exporter that this importer has come, or that nothing more comes from it. */
+/* Report to the exporter that this importer has connected, or that nothing more comes from it. */
 static bool announce(struct importer *importer, enum mailbox_party state)
 {
     struct channel *channel = &importer->channel;
@@ -217,7 +217,7 @@ static enum outcome get_message(struct importer *importer, bool *refused)
             (void)putchar('\n');
             return outcome;
         }
-        if (!typed) { /* nobody has seen it yet */
+        if (!typed) { /* it has not been shown yet */
             size_t shown = input->length < input->room ? input->length : input->room;
             (void)fwrite(input->line, 1, shown, stdout);
             (void)putchar('\n');

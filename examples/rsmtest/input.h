@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Lines from standard input, for somebody who waits for other things too: nothing here blocks when
- * input_fill is called only while the descriptor is readable.
+ * Lines from standard input, for a program that also waits for other events: nothing blocks if
+ * input_fill() is called only while the descriptor is readable.
  */
 #ifndef RSMTEST_INPUT_H
 #define RSMTEST_INPUT_H

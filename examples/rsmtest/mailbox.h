@@ -8,8 +8,8 @@
  * importer writes the next one only when they are equal: nothing is overwritten before it was
  * printed. Every word has one writer and is written as a whole.
  *
- * Both sides read the words in ascending order, and each party's state stands before its counter.
- * Whoever sees the other one gone therefore sees that one's last count too.
+ * Both sides read the words in ascending order, and each party's state stands before its counter. A
+ * side that sees the other one gone therefore sees its last count, too.
  */
 #ifndef RSMTEST_MAILBOX_H
 #define RSMTEST_MAILBOX_H

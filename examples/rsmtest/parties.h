@@ -14,8 +14,8 @@ enum {
     STATUS_USAGE = 2,
 };
 
-/* How long a side waits, in milliseconds, before it looks at the mailbox without having been
- * told to. It bounds the time in which a peer that ended without a word is noticed. */
+/* How long a side waits for a signal, in milliseconds, before it looks at the mailbox anyway. It
+ * bounds the time until a silent end of the peer is noticed. */
 #define LOOK_AGAIN_MS 1000
 
 int run_exporter(const struct options *options, rsmapi_controller_handle_t controller);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What rsmtest tells its user apart from the dialogue: RSMAPI errors in words, and progress.
- * Everything here goes to stderr.
+ * What rsmtest prints besides the dialogue: RSMAPI errors in words, and progress. All of it goes to
+ * stderr.
  */
 #ifndef RSMTEST_REPORT_H
 #define RSMTEST_REPORT_H

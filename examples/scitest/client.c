@@ -47,7 +47,7 @@ static bool map_segment(struct client *client)
            CALL(SCICreateMapSequence, client->map, &client->sequence, 0);
 }
 
-/* Have an interrupt of our own, and tell the server where it is. */
+/* Create an interrupt, and send its number to the server. */
 static bool offer_interrupt(struct client *client, sci_desc_t desc, const struct options *options)
 {
     unsigned number = 0, node = 0; /* the library chooses the number */

@@ -66,7 +66,8 @@ static bool wait_for_message(const struct server *server)
     return succeeded("SCIWaitForInterrupt", error);
 }
 
-/* Print a message. The client may write what it likes, whenever it likes: everything is read once. */
+/* Print a message. The client may write what it likes, whenever it likes: everything is read
+ * once. */
 static bool print_message(struct server *server, uint32_t number, uint32_t length)
 {
     if (length > server->room) {
@@ -81,7 +82,7 @@ static bool print_message(struct server *server, uint32_t number, uint32_t lengt
     return true;
 }
 
-/* Tell the client that there is room for another one. */
+/* Report to the client that there is room for another one. */
 static bool report_taken(struct server *server, sci_desc_t desc, const struct options *options,
                          uint32_t number)
 {

@@ -24,8 +24,8 @@ extern "C" {
 /** Hardware address of a controller; the transport defines its meaning. */
 typedef uint64_t rsm_addr_t;
 
-/** A node of the cluster, 1 to 65535; topologies and access lists name those up to 64. 0 never names a
- *  node; in the topology it means "no cluster". */
+/** A node of the cluster, 1 to 65535; topologies and access lists name those up to 64. 0 never
+ *  names a node; in the topology it means "no cluster". */
 typedef uint32_t rsm_node_id_t;
 
 /** A published segment; unique only on the exporting node. */
@@ -169,13 +169,13 @@ typedef struct {
 #define RSMERR_INSUFFICIENT_RESOURCES 31
 #define RSMERR_INSUFFICIENT_MEM       32
 #define RSMERR_MAP_FAILED             33
-#define RSMERR_POLLFD_IN_USE          34 /* a descriptor from rsm_memseg_get_pollfd() is not released */
+#define RSMERR_POLLFD_IN_USE          34 /* one from rsm_memseg_get_pollfd() is held */
 
 /* barriers and connections */
 #define RSMERR_BARRIER_UNINITIALIZED   35
 #define RSMERR_BARRIER_OPEN_FAILED     36
 #define RSMERR_BARRIER_NOT_OPENED      37
-#define RSMERR_BARRIER_FAILURE         38 /* accesses since the barrier was opened may have failed */
+#define RSMERR_BARRIER_FAILURE         38 /* accesses since it was opened may have failed */
 #define RSMERR_REMOTE_NODE_UNREACHABLE 39
 #define RSMERR_CONN_ABORTED            40 /* the exporter withdrew the segment, or was lost */
 #define RSMERR_INTERRUPTED             41 /* a signal arrived while waiting */

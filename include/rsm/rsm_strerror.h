@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * RSMAPI errors in words. Solaris has nothing like it. No other header includes this one, so a program may
- * have functions of its own with these names.
+ * RSMAPI errors in words. Solaris has nothing like it. No other header includes this one, so a
+ * program may have functions of its own with these names.
  */
 #ifndef _RSM_STRERROR_H
 #define _RSM_STRERROR_H
@@ -100,7 +100,8 @@ extern "C" {
     X(RSMERR_QUEUE_FENCE_UP, "the send queue is behind a fence")                                   \
     X(RSMERR_QUEUE_FULL, "the send queue is full")
 
-/** The name of an RSMAPI error, such as "RSMERR_BAD_ADDR"; "unknown error" if it has none. Never NULL. */
+/** The name of an RSMAPI error, such as "RSMERR_BAD_ADDR"; "unknown error" if it has none. Never
+ *  NULL. */
 static __inline__ const char *rsm_strerrorname(int error)
 {
     switch (error) {

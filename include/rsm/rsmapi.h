@@ -6,7 +6,7 @@
  *
  * One process *exports* a part of its memory as a segment and *publishes* it under an id. Others,
  * on any node of the cluster, *import* it: they connect, and then map it or move data by put and
- * get. *Barriers* tell whether accesses have taken place; *signals* wake up the other side.
+ * get. *Barriers* report whether accesses have taken place; *signals* wake up the other side.
  *
  * Conventions, unless a function says otherwise:
  *  - Functions return RSM_SUCCESS (0) on success and a positive RSMERR_ code on failure; errno has

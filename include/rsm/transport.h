@@ -132,7 +132,7 @@ enum rsm_status {
  * connect() still belong to the caller; the transport duplicates those that it keeps.
  *
  * The core sets `size`, `node`, `address` and `request` of each offer that it passes to an
- * operation. The importer's own daemon vouches for `node` and `address`; an address in the blob is
+ * operation. The importer's daemon vouches for `node` and `address`; an address in the blob is
  * the exporter's word alone.
  */
 struct rsm_offer {
@@ -221,10 +221,10 @@ struct rsm_conn {
     struct rsm_port *port;            /**< the core sets it after connect() */
     uint32_t caps;                    /**< RSM_CAP_*: connect() sets those that this connection has,
                                            a subset of the port's; they never change */
-    uint32_t failures;                /**< of accesses whose calls had returned RSM_ST_OK; it only
-                                           grows, by rsm_conn_failed(), and anybody may read it by
-                                           rsm_conn_failures() */
-    void *core;                       /**< for the core alone */
+    /** of accesses whose calls had returned RSM_ST_OK; it only grows, by rsm_conn_failed(); any
+     *  thread may read it by rsm_conn_failures() */
+    uint32_t failures;
+    void *core; /**< for the core alone */
 };
 
 /** Count a failure of an access whose call has returned RSM_ST_OK, or will. Any thread. */
@@ -233,7 +233,7 @@ static inline void rsm_conn_failed(struct rsm_conn *conn)
     __atomic_fetch_add(&conn->failures, 1, __ATOMIC_RELEASE);
 }
 
-/** How many such failures there have been; what differs from an earlier value tells of new ones. */
+/** The number of such failures so far. A difference to an earlier value means new ones. */
 static inline uint32_t rsm_conn_failures(const struct rsm_conn *conn)
 {
     return __atomic_load_n(&conn->failures, __ATOMIC_ACQUIRE);
@@ -316,11 +316,11 @@ struct rsm_completion_ops {
  *    core copies what is in them);
  *  - do not allocate memory, call stdio or load anything (no first use of a library, no dynamic
  *    thread-local variables);
- *  - return by themselves when the peer has died, within the fabric's own time-out;
+ *  - return when the peer has died, within the fabric's time-out;
  *  - are not cancellation points; they may change errno;
- *  - need at most 12 KiB of stack.
- * SIGSEGV being blocked tells an operation that the engine calls it. The engine never calls a
- * transport without this promise; its segments cannot be mapped.
+ *  - need at most 12 KiB of stack. An operation can detect calls of the engine by SIGSEGV being
+ *    blocked. The engine never calls a transport without this promise; its segments cannot be
+ *    mapped.
  */
 struct rsm_import_ops {
     /* RSM_IMPORT_OPS_HEAD sets the version and the sizes. */
@@ -354,9 +354,9 @@ struct rsm_import_ops {
 
     /* transfer: the core has checked rights and range; offset + length is inside the segment. */
 
-    /** Copy to or from the segment, in any access width. A get has been performed when it returns:
-     *  what the caller gets or loads afterwards is read later, on processors that would change that
-     *  order, too. The same is true of all gets below. */
+    /** Copy to or from the segment, in any access width. A get has load-acquire semantics: what the
+     *  caller gets or loads after its return is read later, on all processors. The same is true of
+     *  all gets below. */
     enum rsm_status (*put)(struct rsm_conn *conn, uint64_t offset, const void *src, size_t length);
     enum rsm_status (*get)(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length);
     /* ordering */
@@ -511,11 +511,10 @@ struct rsm_extent {
  *
  * `descriptors` and `threads` are the most that rsmd's process has for this connection at a time,
  * whatever the importer does, until revoke() has returned. rsmd charges them to the importer's user
- * before the importer gets the offer, and refuses the connection if that is more than he may have.
- * So a transport that accepts a socket for each connection says so here, closes sockets beyond
- * that, and closes the rest in revoke(). What belongs to no connection yet, such as a socket whose
- * sender has not shown which offer he means, is charged to nobody: the transport holds it to a
- * small number.
+ * before the importer gets the offer, and refuses the connection if that exceeds the share. So a
+ * transport that accepts a socket for each connection counts it here, closes sockets beyond that
+ * number, and closes the rest in revoke(). A resource of no connection, such as a socket whose
+ * sender has not named an offer yet, is not charged: the transport limits it to a small number.
  */
 struct rsm_node_offer {
     struct rsm_node_port *port;
@@ -634,8 +633,8 @@ struct rsm_node_upcalls {
     void (*link_state)(void *context, struct rsm_node_port *port, bool up);
     /** The port reaches @p node, or no longer does. @p epoch changes each time that the node comes
      *  back without the state of its former connections (it was restarted); rsmd ignores it when
-     * @p up is false. rsmd aborts the connections between the two nodes over this port when the
-     * node goes and when it comes with another epoch. It ignores reports of its own node. */
+     *  @p up is false. rsmd aborts the connections between the two nodes over this port when the
+     *  node goes and when it comes with another epoch. It ignores reports of the local node. */
     void (*node_state)(void *context, struct rsm_node_port *port, uint32_t node, bool up,
                        uint64_t epoch);
     /**
@@ -673,10 +672,9 @@ struct rsm_node_signal_ops {
      *  signal too many at the end of a connection does less harm than one for which the importer
      *  waits in vain. */
     bool (*arrived)(struct rsm_node_port *port, struct rsm_node_offer *made);
-    /** Take what the importer has signalled by this offer and the upcall signalled() has not
-     *  reported. rsmd calls this right before revoke(): a signal that the importer sent before it
-     *  disconnected may reach this host before rsmd hears of it. Optional: without it nothing is
-     *  taken. */
+    /** Take the signals of the importer by this offer that the upcall signalled() has not reported.
+     *  rsmd calls this right before revoke(): a signal sent before the importer disconnected may
+     *  have reached this host without a report yet. Optional: without it nothing is taken. */
     void (*collect)(struct rsm_node_port *port, struct rsm_node_offer *made,
                     struct rsm_signals *posted);
 };
@@ -687,13 +685,14 @@ struct rsm_node_import {
 };
 
 /**
- * For fabrics whose importers get what they map from their own node, such as descriptors of a
- * device: a process needs no privilege then, and its node can take back what it gave.
+ * For fabrics whose importers get what they map from their local node, such as descriptors of a
+ * device: a process then needs no privilege, and its node can revoke what it gave.
  *
- * An offer to a process of another host is given to accept() there, and the process connects with
- * the offer that accept() makes of it. The exporter's node learns when the import has ended: until
- * released(), an offer to another host that has been revoked still holds its memory. As revoke()
- * cannot reach across, the exporter leaves the extent before anybody else gets that memory.
+ * An offer to a process of another host is passed to accept() on that host, and the process
+ * connects with the offer that accept() makes of it. The exporter's node learns when the import has
+ * ended: until released(), an offer to another host that has been revoked still holds its memory.
+ * As revoke() does not reach the other host, the exporter leaves the extent before another segment
+ * gets that memory.
  */
 struct rsm_node_import_ops {
     size_t size; /**< sizeof(struct rsm_node_import_ops) as the transport was compiled */
@@ -718,9 +717,9 @@ struct rsm_node_import_ops {
     /** The exporter's side: the importer's node has ended the import of this offer, which was
      *  revoked before. The offer is gone when it returns. */
     void (*released)(struct rsm_node_port *port, struct rsm_node_offer *made);
-    /** The daemons' link to @p node has come up anew: that node has cut all connections that there
-     *  were before. True: that is enough, and all offers to it that were revoked are gone when it
-     *  returns. False: released() will tell of each. */
+    /** The daemons' link to @p node has come up again: that node has cut all earlier connections.
+     *  True: that suffices, and all revoked offers to it are gone on return. False: released()
+     *  reports each. */
     bool (*all_released)(struct rsm_node_port *port, uint32_t node);
 };
 
@@ -775,9 +774,9 @@ struct rsm_node_ops {
 
     /* rsmd --check: optional; NULL: nothing is known before open() */
 
-    /** Whether open() would find what it needs, as far as that can be seen without changing
-     *  anything and while a daemon may be using the device. @p info has no node. If not, the log
-     *  says in one line what is wrong and what to do. */
+    /** Check whether open() would find what it needs, without changing anything: a daemon may be
+     *  using the device. @p info has no node. On failure the log has one line with the cause and
+     *  the remedy. */
     enum rsm_status (*check)(const struct rsm_controller_info *info);
 
     /* what keeps an open port from other hosts: optional */
@@ -813,8 +812,8 @@ struct rsm_node_ops {
     /** The same as extent_make(), extent_make_now() or extent_make_not_pinned(), whatever the
      *  request's flags say, for a user whose share the transport charges. It gives the share back
      *  when the extent's part of the port can be used again, which may be long after extent_free():
-     *  when nobody has a descriptor of it and no importer can reach it any more. RSM_ST_NO_MEMORY:
-     *  it is more than the user may have. The generic form calls these operations. */
+     *  when no process has a descriptor of it and no importer can reach it any more.
+     *  RSM_ST_NO_MEMORY: it exceeds the user's share. The generic form calls these operations. */
     enum rsm_status (*extent_make_for)(struct rsm_node_port *port,
                                        const struct rsm_extent_request *request,
                                        struct rsm_extent **extent);

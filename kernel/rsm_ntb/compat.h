@@ -33,9 +33,9 @@ static inline struct device *ntb_get_dma_dev(struct ntb_dev *ntb)
 }
 #endif
 
-/* Mapping in an IOMMU is told how to allocate since 6.3. */
-static inline int rsm_iommu_map(struct iommu_domain *domain, unsigned long iova, phys_addr_t physical,
-				size_t size, int prot)
+/* iommu_map() has an argument for allocation flags since 6.3. */
+static inline int rsm_iommu_map(struct iommu_domain *domain, unsigned long iova,
+				phys_addr_t physical, size_t size, int prot)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 	return iommu_map(domain, iova, physical, size, prot);

@@ -34,7 +34,7 @@ void rsm_debug_add(struct rsm_port *port)
 	debugfs_create_file("inject_error", 0200, port->debug, port, &inject_fops);
 }
 
-/* Returns when nobody is in there any more. */
+/* Returns when no reader is left. */
 void rsm_debug_remove(struct rsm_port *port)
 {
 	debugfs_remove_recursive(port->debug);

@@ -20,8 +20,8 @@ void rsm_event(struct rsm_port *port, u32 type, u64 id)
 }
 
 /*
- * A doorbell, in interrupts, too: the daemon looks at the counters of connections. Once it has been told, it
- * is told again only of what comes behind its read.
+ * A doorbell has rung, maybe in an interrupt: let the daemon read the counters of connections.
+ * After this event the next one comes only for doorbells after the daemon's read.
  */
 void rsm_event_posted(struct rsm_port *port)
 {

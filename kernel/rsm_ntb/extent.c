@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Extents: who has which part of the pool, and until when nobody else may. */
+/* Extents: which parts of the pool are in use, and for how long. */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -74,7 +74,7 @@ static bool possible(struct rsm_port *port, const struct rsm_ntb_export *arg)
 	       !(arg->flags & ~RSM_NTB_IN_PLACE);
 }
 
-/* port->lock. Enter it into the table, before its memory is anybody's. */
+/* port->lock. Enter it into the table, before a process gets its memory. */
 static int reserve(struct rsm_port *port, struct rsm_extent *extent)
 {
 	struct rsm_extent *next = first_behind(port, extent->offset);
@@ -91,7 +91,8 @@ static int reserve(struct rsm_port *port, struct rsm_extent *extent)
 	return 0;
 }
 
-/* A piece at a time: nothing else of the port waits for long. Memory in place is not the driver's. */
+/* A piece at a time: nothing else of the port waits for long. Memory in place is not the
+ * driver's. */
 static bool zero(struct rsm_port *port, const struct rsm_extent *extent)
 {
 	u64 done, piece;
@@ -234,8 +235,8 @@ void rsm_extents_zap(struct rsm_port *port)
 }
 
 /*
- * Device memory is going, port->lock and map_sem: exporters keep what it held, in memory of their
- * own, for it may be the memory of their programs. Nobody has it mapped now.
+ * Device memory is being removed, port->lock and map_sem: exporters keep the contents in ordinary
+ * memory, because they may be memory of programs. It is not mapped now.
  */
 void rsm_extents_orphan(struct rsm_port *port)
 {

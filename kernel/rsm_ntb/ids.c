@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The numbers by which control descriptors name extents and imports: found in a tree, however many there are. */
+/* The numbers by which control descriptors name extents and imports: found in a tree, however many
+ * there are. */
 #include "port.h"
 
 static bool less(struct rb_node *a, const struct rb_node *b)

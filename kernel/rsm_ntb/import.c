@@ -97,7 +97,7 @@ void rsm_import_close(struct rsm_port *port, struct rsm_import *import)
 	import_free(import);
 }
 
-/* port->lock. When this returns nobody stores through it any more. */
+/* port->lock. On return no store goes through it any more. */
 static void end(struct rsm_port *port, struct rsm_import *import, bool revoked)
 {
 	if (import->ended)
@@ -118,7 +118,7 @@ void rsm_imports_end(struct rsm_port *port)
 
 	list_for_each_entry(import, &port->imports, list) {
 		WRITE_ONCE(import->status->epoch, 0);
-		smp_wmb(); /* link_seq tells that epoch was another one */
+		smp_wmb(); /* link_seq shows the change of epoch */
 		WRITE_ONCE(import->status->link_seq, port->link_seq);
 	}
 	list_for_each_entry(import, &port->imports, list)
@@ -150,8 +150,9 @@ int rsm_import_revoke(struct rsm_port *port, u64 id)
 	else
 		return -ENOENT;
 	/*
-	 * A read passes no store: what was stored has arrived. Also if the session is over: its last stores may still
-	 * be on their way while the daemons agree that the memory is free.
+	 * A read does not pass stores: afterwards they have arrived. Needed after the session's
+	 * end, too: its last stores may be in flight while the daemons agree that the memory is
+	 * free.
 	 */
 	if (port->ntb && ntb_link_is_up(port->ntb, NULL, NULL) & BIT_ULL(RSM_PEER))
 		(void)readl(port->window + RSM_NTB_HELLO);

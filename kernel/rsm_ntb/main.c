@@ -188,8 +188,8 @@ static int add_node(struct rsm_port *port)
 }
 
 /*
- * From here on descriptors and mappings live without hardware: nobody but the caller has a use for the device, the
- * window or the drivers' part of the pool after this.
+ * From here on descriptors and mappings live without hardware: only the caller uses the device, the
+ * window and the drivers' part of the pool after this.
  */
 static void let_go(struct rsm_port *port)
 {
@@ -235,7 +235,8 @@ static int make_pool(struct rsm_port *port)
 	return rsm_pool_make(port, size, min_t(u64, (u64)pin_mib << 20, room));
 }
 
-/* Window, pool, and the callbacks by which a link can begin a session. On failure nothing is left. */
+/* Window, pool, and the callbacks by which a link can begin a session. On failure nothing is
+ * left. */
 static int attach(struct rsm_port *port)
 {
 	int err = map_window(port);

@@ -163,8 +163,9 @@ static int import_mmap(struct rsm_open *open, struct vm_area_struct *vma, unsign
 /* ---- export ---- */
 
 /*
- * Of a pool of pages, which stay until the last descriptor has gone. Those around the address come with it: a fault costs
- * more than to put many pages in place, but who touches little shall not pay for all, nor copy all at each fork().
+ * Of a pool of pages, which stay until the last descriptor has gone. Those around the address come
+ * with it: a fault costs more than to put many pages in place, but who touches little shall not pay
+ * for all, nor copy all at each fork().
  */
 static vm_fault_t pages_fault(struct vm_fault *vmf)
 {

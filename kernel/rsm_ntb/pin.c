@@ -102,8 +102,8 @@ static void pin_free(struct rsm_pin *pin)
 }
 
 /*
- * Pages of a file may be written back, and then be changed by nobody but the file system: only
- * memory that swaps, and huge pages.
+ * Only memory that swaps, and huge pages: pages of a file may be written back, and then only the
+ * file system may change them.
  */
 static bool suitable(struct page **pages, unsigned long count)
 {
@@ -225,7 +225,8 @@ int rsm_pin(struct rsm_port *port, struct rsm_extent *extent, u64 address)
 	if (IS_ERR(pin))
 		return PTR_ERR(pin);
 	pin->extent = extent;
-	err = sg_alloc_table_from_pages(&sgt, pin->pages, pin->count, 0, extent->length, GFP_KERNEL);
+	err = sg_alloc_table_from_pages(&sgt, pin->pages, pin->count, 0, extent->length,
+					GFP_KERNEL);
 	if (!err) {
 		mutex_lock(&port->pin_lock);
 		err = map(port, pin, &sgt);

@@ -83,7 +83,8 @@ static int list_pages(struct rsm_pool *pool, struct sg_table *sgt)
 	int err;
 
 	if (all == count)
-		return sg_alloc_table_from_pages(sgt, pool->pages, count, 0, pool->size, GFP_KERNEL);
+		return sg_alloc_table_from_pages(sgt, pool->pages, count, 0, pool->size,
+						 GFP_KERNEL);
 	list = kvmalloc_array(all, sizeof(*list), GFP_KERNEL);
 	if (!list)
 		return -ENOMEM;
@@ -234,7 +235,7 @@ unsigned long rsm_pool_pfn(struct rsm_pool *pool, u64 offset)
 	return is_vmalloc_addr(address) ? vmalloc_to_pfn(address) : PHYS_PFN(virt_to_phys(address));
 }
 
-/* Whether anybody but the pool holds a page of an extent that is no longer mapped. */
+/* Whether there are references to a page of an unmapped extent besides the pool's. */
 bool rsm_pool_pinned(struct rsm_pool *pool, u64 offset, u64 length)
 {
 	unsigned long i, end = (offset + length) >> PAGE_SHIFT;

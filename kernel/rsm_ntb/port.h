@@ -3,24 +3,27 @@
  * A port: one NTB device that rsm_ntb drives, its pool, session, extents and imports.
  *
  * Locks, in the order in which they are taken (mmap_lock before map_sem):
- *   port->lock      session, extents, imports, roles, and that port->ntb stays
- *   port->map_sem   read by faults and by those who touch the pool's data; written by those who
- *                   change what a mapping shows. Nobody touches user memory while he has it.
+ *   port->lock       session, extents, imports, roles, and that port->ntb stays
+ *   port->map_sem    taken for reading by faults and to access the pool's data, for writing to
+ *                    change what a mapping shows. User memory is not accessed with it.
  *   port->event_lock the queue of events; taken in interrupts
- *   port->pin_lock  what the IOMMU maps behind the pool; none of the others is taken with it
+ *   port->pin_lock   what the IOMMU maps behind the pool; none of the others is taken with it
  *
  * Lifetime: the driver's binding and every open descriptor hold a reference; a mapping holds its
- * descriptor. When the hardware driver goes, port->ntb becomes NULL and nobody touches hardware
- * any more; the rest stays until the last descriptor has gone.
+ * descriptor. When the hardware driver goes, port->ntb becomes NULL and the hardware is not
+ * accessed any more; the rest stays until the last descriptor has gone.
  *
- * port->ntb stands for what goes with the device: the device itself, port->window, the drivers' part of the
- * pool (pool.memory) and pool.dma. It is set before anybody else can see the port, and becomes NULL once, with
- * port->lock, in detach(); it never comes back. Whoever uses any of that
- *   - holds port->lock and has found port->ntb there since he took it: ioctls, close, the work item, debugfs; or
+ * port->ntb stands for what goes with the device: the device itself, port->window, the drivers'
+ * part of the pool (pool.memory) and pool.dma. It is set before any other thread can see the port,
+ * and becomes NULL once, with port->lock, in detach(). A user of any of that
+ *   - holds port->lock and has found port->ntb set since taking it: ioctls, close, the work item,
+ *     debugfs; or
  *   - is a callback of the NTB core, which ntb_clear_ctx() waits for, and uses port->bound; or
- *   - holds map_sem and has found port->gone false since he took it: faults, zero(); of pool.memory only; or
- *   - holds pin_lock and has found pool.domain there; of pool.dma only; or
- *   - is probe before the port has a node, or detach() after all of these have ended, and uses port->bound.
+ *   - holds map_sem and has found port->gone false since taking it: faults, zero(); only of
+ *     pool.memory; or
+ *   - holds pin_lock and has found pool.domain set; only of pool.dma; or
+ *   - is probe before the port has a node, or detach() after all of these have ended, and uses
+ *     port->bound.
  */
 #ifndef RSM_NTB_PORT_H
 #define RSM_NTB_PORT_H
@@ -122,7 +125,7 @@ struct rsm_port {
 	struct miscdevice misc;
 	struct dentry *debug;
 	struct ntb_dev *ntb;	/* NULL: unbound; port->lock, see above */
-	struct ntb_dev *bound;	/* the same for callbacks, probe and detach(); valid as long as they are */
+	struct ntb_dev *bound;	/* the same for callbacks, probe and detach(), while they run */
 	bool gone;		/* unbound; map_sem */
 
 	struct rsm_pool pool;
@@ -142,7 +145,7 @@ struct rsm_port {
 	struct rsm_ntb_trouble trouble;
 	unsigned int failures;
 	struct rsm_key own, acked, peer;
-	struct rsm_key published, published_ack;	/* what the other side's scratchpads have */
+	struct rsm_key published, published_ack;	/* in the other side's scratchpads */
 	u32 epoch, last_epoch, link_seq, err_seq;
 	u32 beat, peer_beat, silent;
 	unsigned long next_beat;	/* jiffies */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Signals between a connection's two ends: counters of connections, of which the importer's driver is the
- * only writer and the exporter's daemon the reader.
+ * Signals between a connection's two ends: counters of connections, of which the importer's driver
+ * is the only writer and the exporter's daemon the reader.
  */
 #include <linux/io.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
@@ -39,7 +39,8 @@ int rsm_post(struct rsm_open *open, unsigned long flags)
 	u64 *counter;
 	int err;
 
-	if (flags & ~(unsigned long)RSM_NTB_POST_COALESCE || import->connection == RSM_NO_CONNECTION)
+	if (flags & ~(unsigned long)RSM_NTB_POST_COALESCE ||
+	    import->connection == RSM_NO_CONNECTION)
 		return -EINVAL;
 	mutex_lock(&port->lock);
 	if (!port->ntb) {

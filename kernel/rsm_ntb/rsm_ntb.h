@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
  * The user-space interface of rsm_ntb, the client driver that gives librsm loads and stores to the
- * memory of another host across a PCIe non-transparent bridge (NTB); and, in its last part, what the
- * drivers of the two hosts lay out in each other's memory.
+ * memory of another host across a PCIe non-transparent bridge (NTB); and, in its last part, what
+ * the drivers of the two hosts lay out in each other's memory.
  *
  * The picture. Each host has a pool: memory that the bridge shows to the other host through one
- * memory window. Offset 0 of the pool is offset 0 of the window, and the translation is set once for
- * a link, never for a segment. The first RSM_NTB_CONTROL_SIZE bytes of a pool belong to the drivers;
- * the rest is handed out as extents.
+ * memory window. Offset 0 of the pool is offset 0 of the window, and the translation is set once
+ * for a link, never for a segment. The first RSM_NTB_CONTROL_SIZE bytes of a pool belong to the
+ * drivers; the rest is handed out as extents.
  *
- * Who decides what. The allocator is in user space (rsmd): it chooses offset and length of each
- * extent. The driver is the authority that checks: it has a table of the extents that live,
- * refuses a range that is still in use, zeroes an extent before anybody can map it, and keeps it
- * busy for as long as the descriptor, a mapping or its quarantine lasts, whether or not the
- * daemon that asked for it still runs. The daemon that comes next reads the table
- * (RSM_NTB_EXTENTS).
+ * Roles. The allocator is in user space (rsmd): it chooses offset and length of each extent. The
+ * driver checks: it has a table of the live extents, refuses a range that is in use, zeroes an
+ * extent before any process can map it, and keeps it busy while the descriptor, a mapping or its
+ * quarantine lasts, whether or not the daemon that asked for it still runs. The next daemon reads
+ * the table (RSM_NTB_EXTENTS).
  *
  * Descriptors. Each open() of /dev/rsm_ntbN makes a descriptor without a role, on which only INFO
  * and the four ioctls that give it a role are allowed. It gets a role once: control, export, share
  * or import. Export and import need the control descriptor as proof of authority, and share that of
- * the export; the node itself is 0600, and the daemon passes descriptors with a role to applications.
+ * the export; the node itself is 0600, and the daemon passes descriptors with a role to
+ * applications.
  *
  * Epochs. A session is what two drivers have agreed on; it is identified by (generation, sequence)
  * of both sides. An epoch is this host's number for a session: from 1 upwards, one more for each
@@ -38,8 +38,8 @@
 #include <linux/types.h>
 
 /*
- * Version of everything in this header up to "Between hosts". A program compares INFO's abi with the
- * version it was compiled with and refuses another one.
+ * Version of everything in this header up to "Between hosts". A program compares INFO's abi with
+ * the version it was compiled with and refuses another one.
  */
 #define RSM_NTB_ABI 1u
 
@@ -58,6 +58,7 @@
 
 /*
  * INFO: any descriptor. What the port has and in which state it is; a snapshot.
+ *
  * Errors: ENODEV: the hardware driver has gone.
  */
 /* Exported memory consists of pages: process_vm_readv(), O_DIRECT and core dumps work. */
@@ -97,8 +98,8 @@ struct rsm_ntb_info {
 #define RSM_NTB_INFO _IOR(RSM_NTB_IOC, 1, struct rsm_ntb_info)
 
 /*
- * CONTROL: gives the descriptor the control role. One descriptor of a port has it at a time; it ends
- * with the last close. Neither extents nor imports end with it.
+ * CONTROL: gives the descriptor the control role. One descriptor of a port has it at a time; it
+ * ends with the last close. Neither extents nor imports end with it.
  * Errors: EBUSY: another one has it. EINVAL: this one has a role. ENODEV.
  */
 struct rsm_ntb_control {
@@ -107,17 +108,18 @@ struct rsm_ntb_control {
 	__u32 flags;	/* RSM_NTB_CONTROL_* */
 	__u32 reserved[5];
 };
-/* The daemon looks at counters of connections, and is told by EVENT_POSTED. The other side learns so. */
+/* The daemon reads the counters of connections, and gets EVENT_POSTED. The other side sees this
+ * flag. */
 #define RSM_NTB_CONTROL_POSTS 0x1u
 #define RSM_NTB_CONTROL _IOW(RSM_NTB_IOC, 2, struct rsm_ntb_control)
 
 /*
- * EXPORT: gives the descriptor the export role, for the extent [offset, offset + length) of the pool.
- * The extent is zeroed before the call returns. It is live until the last descriptor and the last
- * mapping have gone; what comes then is described at struct rsm_ntb_extent.
- * An extent IN_PLACE lies behind the pool, in [pool_size, pool_size + pin_size). It has no memory,
- * and cannot be mapped, until PIN lends it pages of a process; before that the IOMMU refuses what
- * the other host sends there.
+ * EXPORT: gives the descriptor the export role, for the extent [offset, offset + length) of the
+ * pool. The extent is zeroed before the call returns. It is live until the last descriptor and the
+ * last mapping have gone; what comes then is described at struct rsm_ntb_extent. An extent IN_PLACE
+ * lies behind the pool, in [pool_size, pool_size + pin_size). It has no memory, and cannot be
+ * mapped, until PIN lends it pages of a process; before that the IOMMU refuses what the other host
+ * sends there.
  * Errors: EINVAL: range or flags impossible, or the descriptor has a role. EOPNOTSUPP: IN_PLACE
  * without the capability PIN. EBADF, EPERM: control_fd is no control descriptor of this port.
  * EBUSY: part of the range is in use. ENOSPC: there are RSM_NTB_EXTENTS_MAX. ENOMEM. ENODEV.
@@ -137,6 +139,7 @@ struct rsm_ntb_export {
 /*
  * IMPORT: gives the descriptor the import role, for [offset, offset + length) of the other host's
  * pool, in the present session.
+ *
  * Errors: EINVAL: range or flags impossible, or the descriptor has a role. EBADF, EPERM: as EXPORT.
  * ENOTCONN: no session. ESTALE: there is a session, but it is not the one with that epoch.
  * ENOSPC: 2^20 descriptors are open. ENOMEM. ENODEV.
@@ -148,7 +151,7 @@ struct rsm_ntb_import {
 	__s32 control_fd;
 	__u32 flags;	/* RSM_NTB_READ_ONLY, RSM_NTB_POSTER */
 	__u64 offset;	/* multiple of the granule, at least RSM_NTB_CONTROL_SIZE */
-	__u64 length;	/* multiple of the granule, not 0; offset + length at most INFO's window_size */
+	__u64 length;	/* multiple of the granule, not 0; its end is at most INFO's window_size */
 	__u64 id;	/* out: for REVOKE; never used again while the module is loaded */
 	__u32 epoch;	/* in which the grant was made */
 	__u32 connection; /* below RSM_NTB_CONNECTIONS; 0 without POSTER */
@@ -161,6 +164,7 @@ struct rsm_ntb_import {
  * process reaches the other host by it, and those that were made before have been sent. Its status
  * page says so, and its mappings show a page of their own instead. ALL_IMPORTS ends every import;
  * a new daemon does so, unless it knows those of its predecessor.
+ *
  * Errors: ENOENT: no such import (any more). Revoking twice succeeds.
  */
 #define RSM_NTB_ALL_IMPORTS 0u
@@ -174,8 +178,8 @@ struct rsm_ntb_revoke {
 /*
  * RELEASE: control descriptors. Ends the quarantine of an extent: the caller has learned that no
  * importer of the other host can store into it any more.
- * Errors: ENOENT: no such extent. EBUSY: it is live, or its pages are pinned by somebody in the
- * kernel (a device that still writes into them): ask again later.
+ * Errors: ENOENT: no such extent. EBUSY: it is live, or its pages are pinned in the kernel (for a
+ * device that still writes into them): try again later.
  */
 struct rsm_ntb_release {
 	__u64 id; /* of EXPORT */
@@ -187,6 +191,7 @@ struct rsm_ntb_release {
  * EXTENTS: control descriptors. The table of extents, sorted by offset: those with an offset of at
  * least `from`, up to `capacity`. `count` is how many were stored; to go on, ask again with `from`
  * one above the last one's offset. Less than `capacity`: these were the last.
+ *
  * Errors: EFAULT, ENOMEM. EINVAL: capacity is 0 or above RSM_NTB_EXTENTS_MAX.
  */
 /* A descriptor or a mapping exists. */
@@ -216,10 +221,10 @@ struct rsm_ntb_extents {
 #define RSM_NTB_EXTENTS _IOWR(RSM_NTB_IOC, 7, struct rsm_ntb_extents)
 
 /*
- * SHARE: gives the descriptor the share role: it maps the memory of an extent that another descriptor
- * has exported, and keeps the extent live as that one does. It maps, and does nothing else: PIN and
- * SHARE are for the export descriptor, which therefore stays the exporter's.
- * With RSM_NTB_READ_ONLY the data cannot be mapped for writing, nor be made writable later.
+ * SHARE: gives the descriptor the share role: it maps the memory of an extent that another
+ * descriptor has exported, and keeps the extent live as that one does. It maps, and does nothing
+ * else: PIN and SHARE are for the export descriptor, which therefore stays the exporter's. With
+ * RSM_NTB_READ_ONLY the data cannot be mapped for writing, nor be made writable later.
  * Errors: EINVAL: flags, or the descriptor has a role. EBADF, EPERM: export_fd is no export
  * descriptor of this port.
  */
@@ -232,11 +237,11 @@ struct rsm_ntb_share {
 #define RSM_NTB_SHARE _IOWR(RSM_NTB_IOC, 8, struct rsm_ntb_share)
 
 /*
- * TROUBLE: why there is no session although there is a link, in one line of English that says what to
- * do: another version of the driver on the other host, say, or an alignment that the hardware cannot
- * give. Empty: nothing is known. Any descriptor, with a role or without.
- * What the driver found wrong with a device that it did not take is in
- * /sys/module/rsm_ntb/parameters/refused, in the same form; it has no character device.
+ * TROUBLE: why there is no session although there is a link, in one line of English that says what
+ * to do: another version of the driver on the other host, say, or an alignment that the hardware
+ * cannot give. Empty: nothing is known. Any descriptor, with a role or without. What the driver
+ * found wrong with a device that it did not take is in /sys/module/rsm_ntb/parameters/refused, in
+ * the same form; it has no character device.
  */
 struct rsm_ntb_trouble {
 	char text[240]; /* out: ends with a zero */
@@ -244,17 +249,17 @@ struct rsm_ntb_trouble {
 #define RSM_NTB_TROUBLE _IOR(RSM_NTB_IOC, 9, struct rsm_ntb_trouble)
 
 /*
- * PIN: export descriptors of extents IN_PLACE. Shows the memory of the calling process at `address`,
- * as long as the extent, to the other host, which reads and writes it from now on; nothing is
- * copied. The pages stay what they are for the process, and stay in place whatever becomes of its
- * mapping: after munmap() the other host still reaches the pages that were there, fork() gives the
- * child a copy of them. They are pinned until the last close of the extent's descriptors or the end
- * of the device: when that has happened nothing that the other host sends reaches them. They count
- * in VmPin of the process, up to its RLIMIT_MEMLOCK. Only memory that is no file's: private, shared,
- * memfd, huge pages.
+ * PIN: export descriptors of extents IN_PLACE. Shows the memory of the calling process at
+ * `address`, as long as the extent, to the other host, which reads and writes it from now on;
+ * nothing is copied. The pages stay what they are for the process, and stay in place whatever
+ * becomes of its mapping: after munmap() the other host still reaches the pages that were there,
+ * fork() gives the child a copy of them. They are pinned until the last close of the extent's
+ * descriptors or the end of the device: when that has happened nothing that the other host sends
+ * reaches them. They count in VmPin of the process, up to its RLIMIT_MEMLOCK. Only memory that is
+ * no file's: private, shared, memfd, huge pages.
  * Errors: EINVAL: address is no multiple of the granule, or the extent is not IN_PLACE. EBUSY: it
- * has pages. EDQUOT: RLIMIT_MEMLOCK. EFAULT: part of the memory cannot be written. EOPNOTSUPP: part of it
- * is a file's. EINTR: the process was killed. ENOMEM. ENODEV.
+ * has pages. EDQUOT: RLIMIT_MEMLOCK. EFAULT: part of the memory cannot be written. EOPNOTSUPP: part
+ * of it is a file's. EINTR: the process was killed. ENOMEM. ENODEV.
  */
 struct rsm_ntb_pin {
 	__u64 address;
@@ -263,18 +268,18 @@ struct rsm_ntb_pin {
 #define RSM_NTB_PIN _IOW(RSM_NTB_IOC, 10, struct rsm_ntb_pin)
 
 /*
- * POST: import descriptors with POSTER. Signals the other host's daemon by the counter of a connection,
- * and rings. The argument is 0 or RSM_NTB_POST_COALESCE: the signal does not count while an earlier one
- * has not been taken. Stores that the calling thread made through a mapping before are there first.
- * What the counter is afterwards is told at "Between hosts".
+ * POST: import descriptors with POSTER. Signals the other host's daemon by the counter of a
+ * connection, and rings. The argument is 0 or RSM_NTB_POST_COALESCE: the signal does not count
+ * while an earlier one has not been taken. Stores that the calling thread made through a mapping
+ * before are there first. "Between hosts" describes the counter.
  * Errors: EINVAL: no POSTER, or unknown flags. ESTALE: the import has ended. ENODEV.
  */
 #define RSM_NTB_POST _IO(RSM_NTB_IOC, 11)
 #define RSM_NTB_POST_COALESCE 0x1u
 
 /*
- * POSTS: control descriptors. The counters of `count` connections of this host's pool, as the other host has
- * written them: whoever reads them believes nothing but what their differences may mean.
+ * POSTS: control descriptors. The counters of `count` connections of this host's pool, as the other
+ * host has written them: their reader must trust no more than plausible differences.
  * Errors: EINVAL: the range is impossible. EFAULT, ENOMEM. ENODEV.
  */
 #define RSM_NTB_POSTS_AT_ONCE 256u
@@ -290,19 +295,19 @@ struct rsm_ntb_posts {
 /* ---- mmap() ------------------------------------------------------------------------------- */
 
 /*
- * The offset of mmap() is a kind plus an offset within it. MAP_SHARED only (EINVAL). A mapping keeps
- * its descriptor's role alive, across close(), fork() and mremap(); it cannot grow.
+ * The offset of mmap() is a kind plus an offset within it. MAP_SHARED only (EINVAL). A mapping
+ * keeps its descriptor's role alive, across close(), fork() and mremap(); it cannot grow.
  *
- * /proc/PID/maps shows another offset: each descriptor has a range of its own, and shows its offsets
- * from there. EXPORT and SHARE tell where it begins, and mmap() takes offsets in it, too, so that what
- * was mapped and what is shown can be the same.
+ * /proc/PID/maps shows another offset: each descriptor has its own range of offsets there. EXPORT
+ * and SHARE return where it begins, and mmap() also accepts offsets in it, so that the mapped and
+ * the shown offset can be the same.
  *
  * kind      descriptor  what
  * DATA      export      [0, length) of the extent, ordinary cached memory. ENODEV: it is IN_PLACE.
  * DATA      share       The same; with READ_ONLY for reading alone (EACCES).
  * DATA      import      [0, length) of the range, write combining: sfence (arm64: dsb st) orders
  *                       stores. When the import has ended, the mapping shows one private page again
- *                       and again: loads and stores go on without a signal and reach nobody.
+ *                       and again: loads and stores work without a signal, and have no effect.
  * CANARY    import      PROT_READ: the page with the other side's struct rsm_ntb_hello, uncached.
  *                       When the import has ended it reads as zeroes.
  * STATUS    import      PROT_READ: one page with struct rsm_ntb_status.
@@ -325,11 +330,11 @@ struct rsm_ntb_posts {
  *           them repairs it
  *           any other c, or not good: the import has ended
  *
- * The order of the driver's writes when a session ends: epoch, then link_seq, then the mappings. So a
- * barrier that finds an import good has not missed a store, and stores made right after one that did
- * not may still arrive: in the session that ends, never in another. After REVOKE none does.
+ * The order of the driver's writes when a session ends: epoch, then link_seq, then the mappings. So
+ * a barrier that finds an import good has not missed a store, and stores made right after one that
+ * did not may still arrive: in the session that ends, never in another. After REVOKE none does.
  *
- * epoch is 0 or import_epoch: an import whose session has ended is not told of the next one.
+ * epoch is 0 or import_epoch: an import whose session has ended does not see the next one.
  */
 struct rsm_ntb_status {
 	__u32 abi;		/* RSM_NTB_ABI */
@@ -338,7 +343,7 @@ struct rsm_ntb_status {
 	__u32 link_seq;		/* how often a session of the port has ended */
 	__u32 err_seq;		/* how often the device has reported errors of the link */
 	__u32 revoked;		/* 1: by REVOKE */
-	__u64 canary;		/* constant: what the other side's canary reads as in this session */
+	__u64 canary;		/* constant: value of the other side's canary in this session */
 	__u64 canary_offset;	/* constant: where, in the CANARY mapping */
 	__u64 length;		/* constant: of the import */
 	__u32 flags;		/* constant: of IMPORT */
@@ -348,10 +353,10 @@ struct rsm_ntb_status {
 /* ---- read() and poll() -------------------------------------------------------------------- */
 
 /*
- * Control descriptors: read() gives whole events, as many as fit and are there; poll(): POLLIN while
- * there are some, POLLHUP when the hardware driver has gone (read() then fails with ENODEV after the
- * last event). At most 1024 wait; after that, one event OVERFLOW stands for those that were lost,
- * and the reader asks INFO and EXTENTS.
+ * Control descriptors: read() gives whole events, as many as fit and are there; poll(): POLLIN
+ * while there are some, POLLHUP when the hardware driver has gone (read() then fails with ENODEV
+ * after the last event). At most 1024 wait; after that, one event OVERFLOW stands for those that
+ * were lost, and the reader asks INFO and EXTENTS.
  */
 #define RSM_NTB_EVENT_UP 1u	     /* a session began; epoch: its number */
 #define RSM_NTB_EVENT_DOWN 2u	     /* it ended; epoch: its number */
@@ -361,7 +366,7 @@ struct rsm_ntb_status {
 #define RSM_NTB_EVENT_PEER 6u	     /* INFO's peer_node or peer_caps has changed; id: the node */
 #define RSM_NTB_EVENT_OVERFLOW 7u    /* events were lost */
 #define RSM_NTB_EVENT_TROUBLE 8u     /* TROUBLE has something new */
-#define RSM_NTB_EVENT_POSTED 9u	     /* CONTROL_POSTS: counters of connections may have changed; never lost */
+#define RSM_NTB_EVENT_POSTED 9u	     /* CONTROL_POSTS: counters may have changed; never lost */
 
 struct rsm_ntb_event {
 	__u32 type;	/* RSM_NTB_EVENT_* */
@@ -372,21 +377,21 @@ struct rsm_ntb_event {
 /* ---- Between hosts -------------------------------------------------------------------------- */
 
 /*
- * Version of what follows. Two drivers with different versions never agree on a session; both say so
- * in their log, once for each time the link comes up.
+ * Version of what follows. Two drivers with different versions never agree on a session; both say
+ * so in their log, once for each time the link comes up.
  */
 #define RSM_NTB_WIRE 1u
 #define RSM_NTB_MAGIC 0x4e4d5352u /* "RSMN" */
 
 /*
- * The drivers' part of a pool. Its pieces are 64 KiB apart, so that each is whole pages whatever the
- * page size. Every word has a single writer; nothing is read and modified across the bridge.
+ * The drivers' part of a pool. Its pieces are 64 KiB apart, so that each is whole pages whatever
+ * the page size. Every word has a single writer; nothing is read and modified across the bridge.
  *
- * offset     written by         what
- * 0          this host          struct rsm_ntb_hello
- * 0x10000    the other host     struct rsm_ntb_heartbeat
- * 0x1c000    the other host     __le64 counters[RSM_NTB_CONNECTIONS], of POST; from 0 in each session
- * 0x30000    nobody             room for control rings: a later version of the hello page says where
+ * offset     written by       what
+ * 0          this host        struct rsm_ntb_hello
+ * 0x10000    the other host   struct rsm_ntb_heartbeat
+ * 0x1c000    the other host   __le64 counters[RSM_NTB_CONNECTIONS], of POST; from 0 in each session
+ * 0x30000    neither          room for control rings, for a later version of the hello page
  */
 #define RSM_NTB_HELLO 0x00000u
 #define RSM_NTB_HEARTBEAT 0x10000u
@@ -394,13 +399,12 @@ struct rsm_ntb_event {
 #define RSM_NTB_RINGS 0x30000u
 
 /*
- * The counter of a connection. Whoever compares two of its values knows what was posted between. From the
- * lowest bit:
+ * The counter of a connection. The difference of two values shows what was posted in between.
+ * From the lowest bit:
  *
- *   32 bits  posts without COALESCE
- *    8 bits  the lowest bits of that number at the latest post with COALESCE
- *    8 bits  how many of these there were at that number, at most 255
- *   16 bits  posts with COALESCE
+ * 32 bits posts without COALESCE 8 bits the lowest bits of that number at the latest post with
+ *    COALESCE 8 bits how many of these there were at that number, at most 255 16 bits posts with
+ *    COALESCE
  */
 
 /*
@@ -432,10 +436,10 @@ struct rsm_ntb_heartbeat {
 };
 
 /*
- * Scratchpads, written by each side into the other one's. They carry a session's handshake; the
- * window is touched only after they have told that there is something behind it. A side
- * acknowledges the (generation, sequence) it reads there after it has ended everything of the
- * session before. Both are in session when each reads that its own present pair is acknowledged.
+ * Scratchpads, which each side writes at the other one. They carry a session's handshake; the
+ * window is accessed only after they have shown that there is memory behind it. A side acknowledges
+ * the (generation, sequence) it reads there after it has ended everything of the session before.
+ * Both are in session when each reads that its own present pair is acknowledged.
  */
 #define RSM_NTB_SPAD_MAGIC 0	/* RSM_NTB_MAGIC, 0 while the others are being written */
 #define RSM_NTB_SPAD_WIRE 1	/* RSM_NTB_WIRE */

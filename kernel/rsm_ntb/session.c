@@ -4,12 +4,12 @@
  *
  * A side that is not in session writes its key, (generation, sequence), into the other's
  * scratchpads, and acknowledges the key that it has seen there. It acknowledges only after it has
- * ended all imports of the session before. It is in session when the other acknowledges its
- * present key. Only then it has the hardware lead the other's window to its pool: a driver that has been
- * bound anew does not know what imports of an earlier one the other side still has, and what they store
- * must reach nothing. Whenever a session ends, by whatever either side notices, the sequence is counted
- * up; so the other side, whether it was hung or never noticed anything, sees a new key and ends
- * it, too.
+ * ended all imports of the session before. It is in session when the other acknowledges its present
+ * key. Only then it has the hardware lead the other's window to its pool: a driver that has been
+ * bound anew does not know what imports of an earlier one the other side still has, and what they
+ * store must reach nothing. Whenever a session ends, by whatever either side notices, the sequence
+ * is counted up; so the other side, whether it was hung or never noticed anything, sees a new key
+ * and ends it, too.
  *
  * All of it runs in one work item, every heartbeat_ms and when a doorbell or the link says so.
  */
@@ -69,7 +69,7 @@ static bool complain_late(struct rsm_port *port)
 	return ++port->failures > 20 && complain(port);
 }
 
-/* port->lock. For the log, for rsmd's log and for whoever asks. */
+/* port->lock. Log the trouble, and keep it for TROUBLE, which rsmd logs. */
 static __printf(2, 3) void trouble(struct rsm_port *port, const char *format, ...)
 {
 	va_list args;
@@ -124,7 +124,7 @@ static void write_spad(struct rsm_port *port, int index, u32 value)
 	ntb_peer_spad_write(port->ntb, RSM_PEER, index, value);
 }
 
-/* Say who we are, and whom we see. */
+/* Publish this side's key, and acknowledge the other's. */
 static void greet(struct rsm_port *port)
 {
 	u32 words[RSM_NTB_SPADS] = {
@@ -143,7 +143,7 @@ static void greet(struct rsm_port *port)
 		write_spad(port, i, words[i]);
 	wmb(); /* the magic number is behind what it vouches for */
 	write_spad(port, RSM_NTB_SPAD_MAGIC, words[RSM_NTB_SPAD_MAGIC]);
-	/* Only news: two sides that wait for each other would ring for ever. */
+	/* Only changes: two sides that wait for each other would ring for ever. */
 	if (!same(port->own, port->published) || !same(port->acked, port->published_ack))
 		ntb_peer_db_set(port->ntb, BIT_ULL(RSM_NTB_DB_SESSION));
 	port->published = port->own;
@@ -272,7 +272,8 @@ static bool pool_fits(struct rsm_port *port)
 	return false;
 }
 
-/* The other side has nothing of earlier sessions any more: lead its window to the pool. False: not now. */
+/* The other side has nothing of earlier sessions any more: lead its window to the pool. False: not
+ * now. */
 static bool set_translation(struct rsm_port *port)
 {
 	int err = ntb_mw_set_trans(port->ntb, RSM_PEER, RSM_WINDOW, port->pool.dma,
@@ -345,7 +346,8 @@ static void linked(struct rsm_port *port)
 	if (port->epoch && !greeted) /* look again: half of one, or the driver there has gone */
 		greeted = read_greeting(port, &greeting);
 	if (port->epoch && (!greeted || !same(greeting.key, port->peer)))
-		end(port, greeted ? "the other side has begun a new one" : "the other side has gone");
+		end(port, greeted ? "the other side has begun a new one" :
+				    "the other side has gone");
 	if (port->epoch) {
 		/* Doorbells make this run more often; time is what counts. */
 		if (time_after_eq(jiffies, port->next_beat)) {
@@ -400,7 +402,7 @@ void rsm_session_work(struct work_struct *work)
 	queue_delayed_work(system_highpri_wq, &port->work, msecs_to_jiffies(heartbeat_ms));
 }
 
-/* The driver goes, port->lock: tell the other side at once. */
+/* The driver is being removed, port->lock: notify the other side at once. */
 void rsm_session_leave(struct rsm_port *port)
 {
 	end(port, "the device is being removed");
@@ -438,7 +440,7 @@ static void db_event(void *context, int vector)
 
 	bits = ntb_db_read(ntb) & ntb_db_vector_mask(ntb, vector);
 	ntb_db_clear(ntb, bits);
-	ntb_db_read(ntb); /* it has arrived before anybody looks at the counters */
+	ntb_db_read(ntb); /* it has arrived before any reader sees the counters */
 	if (bits & BIT_ULL(RSM_NTB_DB_POSTED))
 		rsm_event_posted(port);
 	if (bits & BIT_ULL(RSM_NTB_DB_SESSION))

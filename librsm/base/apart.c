@@ -16,10 +16,10 @@
 enum { ATTEMPTS = 16 };
 
 /*
- * How far below what the kernel gave to the process the area of these places begins: an eighth of
- * the way to address 0. Programs do not come so far with mappings at addresses that the kernel
- * chooses, and their own code lies further below, even where addresses have but 39 bits. The
- * thread sanitizer allows less. The area is half as large as it is far away.
+ * The distance of the area from the mappings that the kernel gave to the process: an eighth of the
+ * way to address 0. Mappings at addresses that the kernel chooses do not reach it, and the
+ * program's code lies below it, even with addresses of 39 bits. The thread sanitizer allows less.
+ * The area is half as large as its distance.
  */
 static uintptr_t distance_from(uintptr_t given)
 {
@@ -78,7 +78,7 @@ void *rsmcore_mmap_apart(size_t length, int protection, int flags, int fd, off_t
         uintptr_t place = next_place(length);
         if (place == 0)
             break;
-        /* The address is a wish: a kernel that finds the place taken returns another one. */
+        /* The address is a hint: a kernel that finds it taken returns another one. */
         void *mapped = mmap((void *)place, length, protection, flags, fd, offset);
         if (mapped == MAP_FAILED || mapped == (void *)place)
             return mapped;

@@ -17,8 +17,8 @@
 RSMCORE_EXPORTS_BEGIN
 
 /**
- * mmap() without an address, at one far from those that the kernel gives to others. Where that is
- * not possible the kernel chooses. MAP_FAILED with errno on failure. Thread-safe.
+ * mmap() at an address that is distant from those that the kernel chooses. Where that is not
+ * possible the kernel chooses. MAP_FAILED with errno on failure. Thread-safe.
  *
  * @param length  bytes, not 0.
  * @param flags   MAP_*, none of the kind of MAP_FIXED.

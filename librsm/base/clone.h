@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/** Like fork(), with @p flags, whose lowest byte is the signal that the parent gets at the end. The order of
- *  the system call's first two arguments, flags and stack, is the processor's.
+/** Like fork(), with @p flags, whose lowest byte is the signal that the parent gets at the end. The
+ *  order of the system call's first two arguments, flags and stack, is the processor's.
  *  @return as fork(). */
 static inline long rsm_clone_process(unsigned long flags)
 {

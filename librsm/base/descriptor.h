@@ -30,8 +30,8 @@ int rsmcore_fd_place(int fd);
 int rsmcore_fd_place_copy(int fd);
 
 /**
- * Move a descriptor above 2, close-on-exec, so that nobody takes it for the standard input, output
- * or error of a program that closed those.
+ * Move a descriptor above 2, close-on-exec, so that it does not become the standard input, output
+ * or error of a program that has closed those.
  * @param fd  a close-on-exec descriptor, or -1 with errno set, which is passed on.
  * @return as rsmcore_fd_place().
  */

@@ -21,8 +21,8 @@
             target_[i_] = source_[i_];                                                             \
     } while (0)
 
-/** Copy @p count elements of @p width bytes between a segment and memory of the process, each aligned
- *  to its width. RSM_ST_OK; RSM_ST_INVALID: no such width. */
+/** Copy @p count elements of @p width bytes between a segment and memory of the process, each
+ *  aligned to its width. RSM_ST_OK; RSM_ST_INVALID: no such width. */
 RACES_BY_DESIGN static inline enum rsm_status rsm_copy_elements(void *to, const void *from,
                                                                 unsigned width, size_t count)
 {

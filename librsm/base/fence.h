@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Fences for memory that others access: shared memory, stores past the cache, and windows of devices.
- * A fence of C11 orders what processors of this host see. On arm64 that is too little for a window: its memory
- * is not cached, and a device observes it. These order both. doc/memory-order.md says where they are needed.
+ * Fences for memory that others access: shared memory, stores past the cache, and windows of
+ * devices. A fence of C11 orders what processors of this host see. On arm64 that is too little for
+ * a window: its memory is not cached, and a device observes it. These order both.
+ * doc/memory-order.md says where they are needed.
  */
 #ifndef RSMCORE_FENCE_H
 #define RSMCORE_FENCE_H
@@ -14,10 +15,11 @@
 RSM_FENCE void rsm_fence_full(void)
 {
 #if defined(__x86_64__)
-    /* mfence by two others that take a quarter of its time: sfence for stores past the cache, which
-     * memcpy() may use for large copies and programs on their mappings, and a locked instruction, which
-     * nothing passes, for the rest. It is told a line of the stack that nobody waits for: the one at
-     * the top holds the return address, and using that costs 3 ns. */
+    /* Two instructions that together do what mfence does, in a quarter of its time: sfence for
+     * non-temporal stores, which memcpy() may use for large copies and programs on their mappings,
+     * and a locked instruction, which nothing passes, for the rest. Its operand is a line of the
+     * stack that no load waits for: the line at the top holds the return address, and using that
+     * costs 3 ns. */
     __asm__ volatile("sfence\n\tlock orl $0, -64(%%rsp)" ::: "memory", "cc");
 #elif defined(__i386__)
     __asm__ volatile("sfence\n\tlock orl $0, (%%esp)" ::: "memory", "cc");

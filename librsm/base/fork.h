@@ -10,8 +10,8 @@
  * assertions check the order whenever a lock is taken.
  *
  * No thread holds one of these locks over a request to a daemon or anything else that can last, for
- * fork(2) would wait as long. What has to be the only one of its kind for that long is guarded by an
- * ordinary lock outside of this one, which fork(2) does not take and the child makes anew.
+ * fork(2) would wait as long. What has to be the only one of its kind for that long is guarded by
+ * an ordinary lock outside of this one, which fork(2) does not take and the child makes anew.
  */
 #ifndef RSMCORE_FORK_H
 #define RSMCORE_FORK_H
@@ -41,12 +41,13 @@ enum rsmcore_fork_rank {
     RSMCORE_FORK_STARTING, /* the pipe to a daemon that is being started */
     RSMCORE_FORK_SERVICE,  /* the connection to the service manager */
 
-    /* The page swap, which knows nobody above. */
+    /* The page swap, which calls no layer above it. */
     RSMCORE_FORK_FREEZER, /* the userfaultfd that is kept */
     RSMCORE_FORK_FREEZE,  /* memory that is frozen by mprotect(2): installs a fault handler */
-    RSMCORE_FORK_FAULTS,  /* the chain of fault handlers: calls nobody */
+    RSMCORE_FORK_FAULTS,  /* the chain of fault handlers, which calls no other part */
 
-    /* What tells whose connections are: first in a child, so that all others find it done. */
+    /* Distinguishes inherited connections: first in a child, so that all other parts find it
+     * done. */
     RSMCORE_FORK_GUARDS,
 
     RSMCORE_FORK_RANKS
@@ -62,9 +63,9 @@ struct rsmcore_fork_part {
 
 /**
  * Define the part @p part_ of this file and its lock, of rank @p rank_. In a forked child
- * @p in_child_ is called with the lock held, after the parts of later ranks have been through
- * with theirs, whose locks it may take. It allocates nothing. The part is known to fork(2) before any thread
- * can call its file: when the shared object has been loaded.
+ * @p in_child_ is called with the lock held, after the parts of later ranks have been through with
+ * theirs, whose locks it may take. It allocates nothing. The part is known to fork(2) before any
+ * thread can call its file: when the shared object has been loaded.
  */
 #define RSMCORE_FORK_PART(part_, rank_, in_child_)                                                 \
     static struct rsmcore_fork_part part_ = {                                                      \

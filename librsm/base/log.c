@@ -29,7 +29,7 @@ static int max_level_from_environment(void)
 {
     const char *wanted = secure_getenv("RSM_LOG");
     int level = wanted == NULL ? -1 : rsmcore_log_level_named(wanted);
-    /* Who asks for what there is not is told so: protocol/environment.h. */
+    /* protocol/environment.h warns of unknown values. */
     return wanted != NULL && *wanted != '\0' && level < 0 ? RSMCORE_LOG_WARNING : level;
 }
 
@@ -44,7 +44,7 @@ static void log_to_stderr(enum rsmcore_log_level level, const char *text)
     char line[LOG_LINE_MAX + 64];
     int len =
         snprintf(line, sizeof line, "librsm[%d] %s: %s\n", (int)getpid(), level_names[level], text);
-    /* One write, so that lines of several processes do not mix. Nobody can be told of a failure. */
+    /* One write, so that lines of several processes do not mix. A failure cannot be reported. */
     ssize_t ignored = write(STDERR_FILENO, line, (size_t)len);
     (void)ignored;
 }

@@ -45,9 +45,9 @@ void rsmcore_log(enum rsmcore_log_level level, const char *format, ...)
 RSMCORE_EXPORTS_END
 
 /**
- * Keep in @p text (of @p size bytes, made "") what this thread logs from now on: the first error, or the
- * first warning if there is no error, whatever level is logged. NULL: no more. For who calls a
- * transport and has to tell somebody else why that failed.
+ * Keep in @p text, of @p size bytes and set to "", what this thread logs from now on: the first
+ * error, or the first warning if there is no error, whatever level is logged. NULL ends that. For
+ * callers of a transport that have to report to a client why a call failed.
  */
 void rsmcore_log_keep(char *text, size_t size);
 

@@ -116,8 +116,8 @@ static void bound_by(const struct version *version, const char *folder,
     bounds->room = less(bounds->room, room);
 }
 
-/* The group and those above it. In a container the path may be that of the host, where only the container's own
- * group is seen, at the top. */
+/* The group and those above it. In a container the path may be that of the host, where only the
+ * container's own group is seen, at the top. */
 static void bound_by_all(const struct version *version, const char *tree, const char *path,
                          struct rsm_memory_bounds *bounds)
 {

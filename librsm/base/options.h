@@ -37,8 +37,8 @@ bool rsm_option_read(const struct rsm_option *option, const char *text, uint64_t
 /** Whether a text means this value. */
 bool rsm_option_has(const struct rsm_option *option, uint64_t value);
 
-/** Set the option's member of @p settings from @p text. False, and nothing is changed: it is none of
- *  the option's values. */
+/** Set the option's member of @p settings from @p text. False, and nothing is changed: it is none
+ *  of the option's values. */
 bool rsm_option_set(const struct rsm_option *option, const char *text, void *settings);
 
 /**

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Static probes (USDT) of the provider "librsm", for bpftrace, perf and SystemTap. rsm-probes(7) has
- * the list of them and of their arguments; tests/headers/check_probes.sh compares it with what was built.
+ * Static probes (USDT) of the provider "librsm", for bpftrace, perf and SystemTap. rsm-probes(7)
+ * has the list of them and of their arguments; tests/headers/check_probes.sh compares it with what
+ * was built.
  *
  * A probe is one instruction that does nothing, and a note in the object file that says where it is
  * and where its arguments are. Nothing else is done until a tracer replaces the instruction. The

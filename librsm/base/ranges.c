@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The usual interval tree: balanced by start, and each node knows how far its subtree reaches. */
+/* The usual interval tree: balanced by start, and each node has the last end of its subtree. */
 #include "base/ranges.h"
 
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * A set of ranges of addresses, which may overlap: who lies over these pages? Each operation takes
- * time logarithmic in the number of ranges; a walk, besides, as many steps as ranges are found.
+ * A set of ranges of addresses, which may overlap. Each operation takes time logarithmic in the
+ * number of ranges; a walk, in addition, one step for each range found.
  *
  * Members are embedded in what they describe. Callers exclude one another.
  */
@@ -12,7 +12,7 @@
 #include <bsd/sys/tree.h> /* macros alone: libbsd itself is not needed */
 #include <stdint.h>
 
-/** A range that is not empty. While it is in a set, nobody changes it. */
+/** A range that is not empty. Its members must not change while it is in a set. */
 struct rsm_range {
     RB_ENTRY(rsm_range) links;
     uintptr_t start;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file Whether this is a build with the thread sanitizer, which gcc and clang say in ways of their
- *  own. */
+/** @file Whether this is a build with the thread sanitizer, which gcc and clang say in ways of
+ *  their own. */
 #ifndef RSMCORE_SANITIZER_H
 #define RSMCORE_SANITIZER_H
 

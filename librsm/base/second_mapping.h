@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 /**
- * Whether mremap(2) with an old length of 0 maps shared pages a second time here. Linux can do it;
- * valgrind, and sandboxes with a kernel of their own, cannot: there whoever wants a second mapping
- * keeps the descriptor. The answer is found by trying, at the first call. Thread-safe.
+ * Whether mremap(2) with an old length of 0 maps shared pages a second time here. Linux can;
+ * valgrind, and sandboxes with a kernel of their own, cannot. Callers that want a second mapping
+ * keep the descriptor there. The first call tries it out. Thread-safe.
  */
 bool rsm_second_mapping_works(void);
 

@@ -62,7 +62,7 @@ void rsm_view_end(struct rsm_view *view);
 enum rsm_status rsm_view_map(const struct rsm_view *view, uint64_t offset, uint64_t length,
                              int protection, bool fixed, void **address);
 
-/** Put @p length bytes that nobody can access in the place where a view would be. */
+/** Map @p length inaccessible bytes (PROT_NONE) in the place of a view. */
 enum rsm_status rsm_view_map_none(uint64_t length, bool fixed, void **address);
 
 #endif

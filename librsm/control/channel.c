@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/fork.h"
 
-/* A request whose reply has not come, on the stack of the thread that waits for it. */
+/* A request without reply so far, on the stack of the thread that waits for it. */
 struct rsmcore_exchange {
     struct rsmcore_exchange *prev, *next;
     uint32_t type;
@@ -19,9 +19,9 @@ struct rsmcore_exchange {
     struct rsm_msg *msg; /* the request, then the reply */
     struct rsm_packet_fds fds;
     enum rsm_status status;
-    bool over;           /* the rest is final, and it is in the channel's list no more */
-    bool asleep;         /* there is `wake`, and its thread waits there */
-    pthread_cond_t wake; /* over, or its turn to receive */
+    bool over;           /* finished, and off the channel's list */
+    bool asleep;         /* `wake` is initialised, and the thread waits on it */
+    pthread_cond_t wake; /* signalled when it is over or is to receive */
 };
 
 /* Wait until the socket can be read or written, or the deadline. */
@@ -35,7 +35,7 @@ static enum rsm_status await(int socket, short events, int64_t deadline)
         int count = poll(&ready, 1, left);
         if (count > 0)
             return RSM_ST_OK;
-        /* No memory to wait: rsmd may carry the request out, as after any wait that was too short. */
+        /* Without memory to wait: as after a time-out, rsmd may carry the request out. */
         if (count < 0 && errno != EINTR)
             return RSM_ST_TIMEOUT;
     }
@@ -60,7 +60,7 @@ static struct rsmcore_exchange *find(const struct rsmcore_channel *channel, uint
     return exchange;
 }
 
-/* The connection is of no use any more: one call learns why, all others that it has gone. */
+/* Give the connection up. One call returns the cause, all others that it has gone. */
 static void give_up(struct rsmcore_channel *channel, struct rsmcore_exchange *one,
                     enum rsm_status why)
 {
@@ -72,7 +72,7 @@ static void give_up(struct rsmcore_channel *channel, struct rsmcore_exchange *on
 
 /* ---------------------------------------------------------------- sending; under the lock */
 
-/* One try. RSM_ST_BUSY: rsmd does not keep up. */
+/* Try to send, once. RSM_ST_BUSY: rsmd does not keep up. */
 static enum rsm_status try_send(struct rsmcore_channel *channel, const struct rsm_msg *msg)
 {
     size_t length = rsm_msg_encode(msg, channel->outgoing, sizeof channel->outgoing);
@@ -92,7 +92,7 @@ static enum rsm_status try_send(struct rsmcore_channel *channel, const struct rs
     }
 }
 
-/* Replies come in while this waits for room. */
+/* Receives replies while it waits for room. */
 static enum rsm_status send_request(struct rsmcore_channel *channel, const struct rsm_msg *msg,
                                     int64_t deadline)
 {
@@ -110,7 +110,7 @@ static enum rsm_status send_request(struct rsmcore_channel *channel, const struc
     }
 }
 
-/* Send a request whose reply nobody waits for. */
+/* Send a request whose reply is to be discarded. */
 static enum rsm_status send_only(struct rsmcore_channel *channel, struct rsm_msg *msg)
 {
     msg->sequence = ++channel->sequence;
@@ -143,8 +143,8 @@ static void undo_import(struct rsmcore_channel *channel, uint32_t import)
     (void)send_only(channel, &msg);
 }
 
-/* A request that timed out is still carried out when the daemon gets to it. Nobody holds what it
- * made, so when its late reply comes the thing is given back; that reply is thrown away in turn. */
+/* The daemon still carries out a request that timed out. What it made has no owner, so the late
+ * reply causes a request that gives it back. The reply to that is discarded. */
 static void undo_late_success(struct rsmcore_channel *channel, const struct rsm_msg *late)
 {
     if (late->status != RSM_ST_OK)
@@ -166,7 +166,7 @@ static void undo_late_success(struct rsmcore_channel *channel, const struct rsm_
 
 /* ---------------------------------------------------------------- receiving */
 
-/* Take a packet that has come, under the lock; `mine` is the exchange of whoever receives. */
+/* Handle a received packet, under the lock. `mine` is the exchange of the receiving thread. */
 static void take(struct rsmcore_channel *channel, struct rsmcore_exchange *mine, ssize_t length,
                  struct rsm_packet_fds *fds)
 {
@@ -179,7 +179,7 @@ static void take(struct rsmcore_channel *channel, struct rsmcore_exchange *mine,
             finish(channel, whose, RSM_ST_NO_RESOURCES);
         return;
     }
-    /* What nobody waits for is decoded where the own reply will be. */
+    /* A reply without a waiting thread is decoded into the space of this thread's reply. */
     struct rsm_msg *msg = whose != NULL ? whose->msg : mine->msg;
     enum rsm_status status =
         length > 0 ? rsm_msg_decode(msg, channel->incoming, (size_t)length) : RSM_ST_STALE;
@@ -197,9 +197,9 @@ static void take(struct rsmcore_channel *channel, struct rsmcore_exchange *mine,
         give_up(channel, whose != NULL ? whose : mine, status);
 }
 
-/* Receive one packet for all, or until the own deadline. Called with the lock, which is not held
- * over the wait. A thread that has just sent waits in the receive itself, which saves a system
- * call; later ones have a deadline to keep. */
+/* Receive one packet for all threads, or until this thread's deadline. Called with the lock, which
+ * is released while waiting. A thread that has just sent blocks in recvmsg() itself, which saves a
+ * system call; one that has waited already has to keep its deadline. */
 static void receive_one(struct rsmcore_channel *channel, struct rsmcore_exchange *mine, bool first)
 {
     struct rsm_packet_fds fds = {.count = 0};
@@ -226,7 +226,8 @@ static void receive_one(struct rsmcore_channel *channel, struct rsmcore_exchange
         take(channel, mine, length, &fds);
 }
 
-/* Sleep while another thread receives, until this is over, this one's turn or too late. */
+/* Sleep while another thread receives: until this exchange is over, this thread is to receive, or
+ * the deadline. */
 static void sleep_until_woken(struct rsmcore_channel *channel, struct rsmcore_exchange *mine)
 {
     const struct timespec until = rsm_timespec(mine->deadline);
@@ -245,7 +246,7 @@ static void sleep_until_woken(struct rsmcore_channel *channel, struct rsmcore_ex
         finish(channel, mine, RSM_ST_TIMEOUT);
 }
 
-/* Wait for the reply. Whoever leaves while others wait sees to it that one of them receives. */
+/* Wait for the reply. A thread that returns while others wait makes one of them receive. */
 static void await_reply(struct rsmcore_channel *channel, struct rsmcore_exchange *mine)
 {
     for (bool first = true; !mine->over; first = false)
@@ -310,7 +311,8 @@ enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm
     mine.msg = msg;
     mine.fds.count = 0;
     mine.over = mine.asleep = false;
-    /* A thread that is cancelled here would leave the lock, and others waiting for it to receive.
+    /* A thread cancelled here would leave the lock taken, and other threads waiting for it to
+     * receive.
      */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
     pthread_mutex_lock(&channel->lock);

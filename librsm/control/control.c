@@ -19,40 +19,40 @@
 #include "rsm/rsm_common.h"
 
 enum {
-    HELLO_TIMEOUT_MS = 3000, /* until another node's rsmd tells its own */
+    HELLO_TIMEOUT_MS = 3000, /* time limit for the greeting of another node's rsmd */
     TIMEOUT_MIN_MS = 100,
     TIMEOUT_MAX_MS = 60000,
 };
 
 struct rsmcore_control {
-    struct rsmcore_control *next; /* in `links` or `broken_links` */
-    unsigned references;          /* under links_lock; one is that of `links` */
+    struct rsmcore_control *next; /* in `controls` or `broken_controls` */
+    unsigned references;          /* under controls_lock; one is that of `controls` */
     unsigned process_epoch;
     uint32_t node;
     const struct rsm_generation_table *generation_table;
     struct rsmcore_channel channel;
 };
 
-/* Held by the thread that makes a link, so that no two are made to one node. That may take ten
- * seconds, during which fork(2) and all that have their links already must go on: it is taken
- * before links_lock, and never by those. */
+/* Held by the thread that makes a control connection, so that no two are made to one node. That may
+ * take ten seconds. fork(2) and threads that have their control connections must not wait for it:
+ * it is taken before controls_lock, and they take only the latter. */
 static pthread_mutex_t making_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Of the link that is being made. It is opened and closed under links_lock, so that a forked child
- * knows whether it has a copy. */
+/* The socket of the control connection that is being made. It is opened and closed under
+ * controls_lock, so that a forked child knows whether it has a copy. */
 static atomic_int making_socket = -1;
 
-/* What follows is guarded by links_lock. */
-static struct rsmcore_control *controls;        /* all links of this process that are not broken */
-static struct rsmcore_control *broken_controls; /* those that somebody holds; the list does not */
-static uint32_t own_node;                       /* of the link to the own node; 0: none yet */
+/* What follows is guarded by controls_lock. */
+static struct rsmcore_control *controls;        /* all that are not broken */
+static struct rsmcore_control *broken_controls; /* broken ones that a handle still holds */
+static uint32_t own_node;                       /* the local node's id; 0: not known yet */
 static atomic_uint process_epoch = 1;
 
 /* ---------------------------------------------------------------- fork */
 
 static void drop_reference(struct rsmcore_control *control);
 
-/* The daemon must see the parent go when the parent goes, so the child gives its copies of the
- * sockets up. A link stays allocated for as long as handles point at it. */
+/* The child closes its copies of the sockets, so that the daemon notices when the parent ends. A
+ * control connection stays allocated while handles point to it. */
 static void after_fork_in_child(void)
 {
     atomic_fetch_add(&process_epoch, 1);
@@ -67,7 +67,7 @@ static void after_fork_in_child(void)
     }
     controls = NULL;
     own_node = 0;
-    /* Whoever makes one is a thread of the parent. */
+    /* The thread that was making one is the parent's. */
     int socket = atomic_exchange(&making_socket, -1);
     if (socket >= 0)
         close(socket);
@@ -148,7 +148,7 @@ static const struct rsm_generation_table *map_generation_table(const struct rsm_
     return NULL;
 }
 
-/* Under links_lock. */
+/* Under controls_lock. */
 static void free_control(struct rsmcore_control *control)
 {
     if (broken_controls != NULL) /* it may be one of them */
@@ -182,8 +182,7 @@ static enum rsm_status greet(struct rsmcore_control *control, uint32_t node)
                                                               : timeout);
 }
 
-/* The fork handler knows the socket from its first moment on. Nothing waits here: the socket does
- * not block. */
+/* The fork handler knows the socket as soon as it exists. The socket is non-blocking. */
 static int open_making_socket(const char *path)
 {
     rsmcore_fork_lock(&controls_lock);
@@ -203,7 +202,7 @@ static void close_making_socket(int socket)
     rsmcore_fork_unlock(&controls_lock);
 }
 
-/* Give up a link that is being made. */
+/* Give up a control connection that is being made. */
 static void abandon_control(struct rsmcore_control *control)
 {
     rsmcore_fork_lock(&controls_lock);
@@ -241,14 +240,15 @@ enum rsm_status rsmcore_control_make(const char *path, uint32_t node, uint32_t m
     return RSM_ST_OK;
 }
 
-/* Under links_lock. */
+/* Under controls_lock. */
 static void drop_reference(struct rsmcore_control *control)
 {
     if (--control->references == 0)
         free_control(control);
 }
 
-/* Under links_lock: a usable link to the node; links that broke leave the list. */
+/* Find a usable control connection to the node, and take broken ones off the list. Under
+ * controls_lock. */
 static struct rsmcore_control *find_control(uint32_t node)
 {
     struct rsmcore_control *control, *next;
@@ -267,7 +267,7 @@ static struct rsmcore_control *find_control(uint32_t node)
     return NULL;
 }
 
-/* A usable link to the node, 0: to the own one, or NULL. */
+/* A usable control connection to @p node, or NULL. 0: to the local node. */
 static struct rsmcore_control *known_control(uint32_t node)
 {
     rsmcore_fork_lock(&controls_lock);
@@ -302,8 +302,8 @@ static void end_making(int cancellable)
     pthread_setcancelstate(cancellable, NULL);
 }
 
-/* Under making_lock. Threads that waited while another one looked for the daemon in vain have
- * waited as long as that takes, and share the outcome. */
+/* Under making_lock. A thread that waited while another one searched for the daemon in vain has
+ * waited long enough, and shares the failure. */
 static enum rsm_status local_control_since(int64_t asked, struct rsmcore_control **control)
 {
     static int64_t failed_at = -1;

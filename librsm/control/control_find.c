@@ -23,7 +23,7 @@ static void pause_ms(int ms)
     nanosleep(&pause, NULL);
 }
 
-/* Looking for the own node's daemon. */
+/* A search for the local node's daemon. */
 struct search {
     struct rsmcore_runtime runtime;
     char path[RSM_PROTO_PATH_MAX];
@@ -31,7 +31,7 @@ struct search {
     int64_t next_start; /* ms; no daemon is started before that */
     int start_pause_ms;
     int silent_starts; /* in a row */
-    bool awaited;      /* none runs, and somebody else is to start it */
+    bool awaited;      /* none runs, and this process may not start it */
 };
 
 static uint32_t time_left(const struct search *search)
@@ -39,8 +39,7 @@ static uint32_t time_left(const struct search *search)
     return (uint32_t)rsm_deadline_left_ms(search->deadline);
 }
 
-/* Start a daemon if it is time to. RSM_ST_OK: it listened; RSM_ST_BUSY: there will be one, or will
- * not, later. */
+/* Start a daemon if the pause is over. RSM_ST_OK: it listened; RSM_ST_BUSY: try again later. */
 static enum rsm_status start_daemon(struct search *search)
 {
     if (rsm_clock_ms() < search->next_start)
@@ -48,12 +47,12 @@ static enum rsm_status start_daemon(struct search *search)
     enum rsm_status status = rsmcore_runtime_prepare(&search->runtime);
     if (status == RSM_ST_OK)
         status = rsmcore_daemon_start(&search->runtime, time_left(search));
-    if (status == RSM_ST_OK) /* should it have gone again, it was used meanwhile */
+    if (status == RSM_ST_OK) /* if it is gone again, another process has used it */
         search->start_pause_ms = 1;
     if (status != RSM_ST_STALE)
         search->silent_starts = 0;
     else if (++search->silent_starts < SILENT_STARTS_MAX)
-        status = RSM_ST_BUSY; /* killed, or what was started is no daemon */
+        status = RSM_ST_BUSY; /* killed, or the program is no daemon */
     else
         rsmcore_daemon_is_silent();
     if (status == RSM_ST_BUSY) {
@@ -64,25 +63,25 @@ static enum rsm_status start_daemon(struct search *search)
     return status;
 }
 
-/* Whether the node's daemon is for somebody else to start: the service manager, the administrator,
- * or whoever has started the last one. */
+/* Whether this process may not start the node's daemon: the service manager, the administrator or
+ * the process that started the last one does. */
 static bool is_for_others(const struct search *search)
 {
     return search->runtime.system ||
            rsmcore_runtime_is_configured(&search->runtime, search->runtime.node);
 }
 
-/* Nobody listens: start a daemon, or wait for the one that somebody else starts. */
+/* No process listens: start a daemon, or wait for the one that another process starts. */
 static enum rsm_status provide_daemon(struct search *search)
 {
     search->awaited = is_for_others(search);
     return search->awaited ? RSM_ST_BUSY : start_daemon(search);
 }
 
-/* Find or start the own node's daemon. A daemon that is just ending accepts and hangs up, one that
- * lost the race to start leaves it to the winner, a crowded one has no room for another connection
- * yet: all mean another attempt. One that takes connections and does not answer may have much to do
- * and is waited for, on the one connection. */
+/* Find or start the local node's daemon. A daemon that is ending accepts and hangs up, one that
+ * lost the race to start leaves the socket to the winner, a crowded one has no room for another
+ * connection: all mean another attempt. A daemon that accepts and does not answer may be busy; this
+ * waits for it on the one connection. */
 static enum rsm_status search_daemon(struct search *search, struct rsmcore_control **control)
 {
     for (;;) {

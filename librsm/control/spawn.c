@@ -27,7 +27,7 @@ enum {
     READY_FD = 3, /* where the daemon finds the pipe it reports on */
 };
 
-/* Everything the new process needs, prepared while it is still safe to call libc. */
+/* All that the new process needs, prepared while calling libc is still safe. */
 struct daemon_command {
     const char *path;
     char beside_library[PATH_MAX];
@@ -36,7 +36,7 @@ struct daemon_command {
     char directory[RSM_PROTO_PATH_MAX + 32];
     char ready[32];
     int report;       /* write end of the report pipe, which the daemon gets */
-    bool keep_stderr; /* RSM_LOG is set: the daemon's words are wanted, too */
+    bool keep_stderr; /* RSM_LOG is set: show the daemon's log, too */
     int null_device;  /* /dev/null */
     sigset_t no_signals;
 };
@@ -65,8 +65,8 @@ __attribute__((noreturn)) static void become_daemon(const struct daemon_command 
         syscall(SYS_exit_group, 127);
 }
 
-/* Two steps so that the daemon is nobody's child here. The first step has no exit signal: the
- * application's SIGCHLD handler and wait() never see it. */
+/* Fork twice so that the daemon is no child of this process. The first step has no exit signal: the
+ * application's SIGCHLD handler and wait() do not see it. */
 static int run_detached(const struct daemon_command *command)
 {
     long child = rsm_clone_process(0);
@@ -87,7 +87,7 @@ static int run_detached(const struct daemon_command *command)
     return waited == child && status == 0 ? 0 : -1;
 }
 
-/* All that the daemon says until it is ready or ends, as a string; false: it takes too long. */
+/* Read what the daemon reports until it is ready or ends, as a string. False: time-out. */
 static bool read_until_ready(int from, char *text, size_t size, uint32_t max_ms)
 {
     size_t length = 0;
@@ -109,7 +109,7 @@ static bool read_until_ready(int from, char *text, size_t size, uint32_t max_ms)
     return true;
 }
 
-/* What the daemon says: 'R' ready, 'B' another one is this node, or why not. */
+/* Read the daemon's report: 'R' ready, 'B' another daemon has this node, else a reason. */
 static enum rsm_status read_report(int from, const char *path, uint32_t max_ms)
 {
     char text[512];
@@ -177,8 +177,9 @@ static void prepare_command(struct daemon_command *command, const struct rsmcore
 
 /* ---------------------------------------------------------------- the report pipe */
 
-/* A forked child that kept a copy of the write end would keep the starter waiting for the words of a
- * daemon that has ended. One thread starts a daemon at a time. */
+/* The report pipe, while a daemon starts. A forked child closes its copies: with the write end
+ * open, the starter would not notice that the daemon has ended. One thread at a time starts a
+ * daemon. */
 static int report[2] = {-1, -1};
 
 /* Under the lock. */

@@ -5,9 +5,9 @@
  *
  * A connection counts the transfers that failed, those that failed after their calls had returned
  * included, and the count only grows. A barrier remembers the count when it is opened and compares
- * when it is closed, so a failure is told by every barrier that was open, and by none that is
- * opened later. Barriers take no memory and no lock; any number of threads may have any number of
- * them open on one connection.
+ * when it is closed, so every barrier that was open reports a failure, and no barrier that is
+ * opened later does. Barriers take no memory and no lock; any number of threads may have any number
+ * of them open on one connection.
  */
 #ifndef RSMCORE_BARRIER_H
 #define RSMCORE_BARRIER_H
@@ -51,12 +51,11 @@ static inline enum rsm_status rsmcore_barrier_compare(struct rsmcore_import *imp
 }
 
 /**
- * Complete all transfers of the connection and tell whether any has failed since the barrier was
- * opened. The barrier stays open: a later close answers for the same and all that has happened
- * since.
+ * Complete all transfers of the connection and report whether any has failed since the barrier was
+ * opened. The barrier stays open: a later close reports on the same span and what followed it.
  * @return RSM_ST_OK; RSM_ST_ABORTED: the connection was cut, for good; RSM_ST_TRANSFER, or what the
- *         transport says of this completion: not everything has arrived, but the connection is
- *         still there, and who repeats the transfers may find that they arrive (a retriable error).
+ *         transport says of this completion: not everything has arrived, but the connection still
+ *         exists and repeated transfers may arrive (a retriable error).
  */
 static inline enum rsm_status rsmcore_barrier_close(struct rsmcore_import *import,
                                                     struct rsmcore_barrier barrier)

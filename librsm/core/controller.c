@@ -91,7 +91,8 @@ static enum rsm_status look_up_unit(const char *transport, unsigned unit, struct
     return look_up(&request, found);
 }
 
-/* Controllers of which a daemon can tell; one that goes on does not keep its caller for ever. */
+/* The most failed controllers that are read: a daemon that sends more must not keep the caller for
+ * ever. */
 enum { FAILED_MAX = 4096 };
 
 /* The next page of controllers with which something is wrong: false: there is none. */
@@ -102,8 +103,8 @@ static bool ask_failed(struct rsmcore_control *control, uint32_t first, struct r
     return rsmcore_control_call(control, msg, NULL) == RSM_ST_OK && msg->u.failed_reply.count > 0;
 }
 
-/* A controller that is configured and that the daemon could not open, or that reaches no other host: say what the
- * daemon knows. */
+/* Log the daemon's reason for a configured controller that it could not open, or that reaches no
+ * other host. */
 static void explain(const char *name)
 {
     struct rsmcore_control *control;

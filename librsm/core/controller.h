@@ -14,9 +14,9 @@ RSMCORE_EXPORTS_BEGIN
 struct rsmcore_controller;
 
 /**
- * Open the controller of that name, byte for byte as configured on this node; APIs have their own
- * rules for names on top of that. Every call makes an object of its own; whoever wants one handle
- * per controller keeps a table.
+ * Open the controller named @p name, byte for byte as configured on this node; an API may have
+ * rules for names on top of that. Every call makes a new object; a caller that wants one handle per
+ * controller keeps a table.
  * @return RSM_ST_OK; RSM_ST_NO_CONTROLLER: not configured, or its transport is not installed;
  *         RSM_ST_UNREACHABLE: no daemon answers; RSM_ST_NO_MEMORY; RSM_ST_VERSION.
  */
@@ -47,7 +47,7 @@ const char *rsmcore_controller_name(const struct rsmcore_controller *controller)
 /** What is configured about software mappings over it. */
 const struct mapping_settings *
 rsmcore_controller_map_settings(const struct rsmcore_controller *controller);
-/** Whether it reaches the own node alone. */
+/** Whether it reaches only the local node. */
 bool rsmcore_controller_is_loopback(const struct rsmcore_controller *controller);
 
 /** Make local memory ready for transfers through this controller (transport's
@@ -56,10 +56,10 @@ enum rsm_status rsmcore_controller_register(struct rsmcore_controller *controlle
                                             size_t length, void **cookie);
 void rsmcore_controller_unregister(struct rsmcore_controller *controller, void *cookie);
 
-/** The own node's id. RSM_ST_UNREACHABLE when there is no daemon. */
+/** Get the local node's id. RSM_ST_UNREACHABLE: there is no daemon. */
 enum rsm_status rsmcore_local_node(uint32_t *node);
 
-/** The nodes of a name, of a host or an adapter, as this node's rsm.conf has them. @return RSM_ST_OK,
+/** Get the nodes of a name, of a host or an adapter, from this node's rsm.conf. @return RSM_ST_OK,
  *  RSM_ST_NOT_FOUND, RSM_ST_UNREACHABLE: no daemon; else what rsmcore_control_call() says. */
 enum rsm_status rsmcore_nodes_named(const char *name, struct rsm_named_reply *nodes);
 

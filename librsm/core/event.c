@@ -17,8 +17,8 @@
 
 enum {
     SPINS_BEFORE_SLEEP = 200, /* a few microseconds: the length of a futex wake */
-    /* Sleep no longer than this before looking again: nobody wakes those who wait when rsmd dies,
-     * and a peer that scribbles over the shared words can delay a wake-up but not swallow it. */
+    /* The longest sleep before looking again. No wake-up comes when rsmd dies, and a peer that
+     * overwrites the shared words may delay a wake-up by this time, not suppress it. */
     SLEEP_SLICE_MS = RSMCORE_EVENT_LOOK_MS,
 };
 
@@ -69,9 +69,9 @@ static enum rsm_status request_counter(struct rsmcore_event *event,
     return *counter != NULL ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
 }
 
-/* The own counter, opened at first use. A counter that rsmd can no longer introduce (the connection
- * has gone, or this is a forked child) is replaced by one that nobody can post to: waiting on it
- * ends by time-out or signal, as waiting on a dead segment does. */
+/* This handle's counter, opened at first use. If rsmd can no longer provide it (the connection has
+ * gone, or this is a forked child), a private counter replaces it, which no process can post to. A
+ * wait on that ends by time-out or signal, as on a dead segment. */
 static enum rsm_status own_counter(struct rsmcore_event *event, struct rsm_event_counter **counter)
 {
     *counter = atomic_load_explicit(&event->counter, memory_order_acquire);
@@ -126,8 +126,8 @@ void rsmcore_event_ring(const struct rsmcore_event *event)
 }
 
 /* Make the poll descriptor agree with the counter: readable exactly while it is not 0. A poster
- * that comes between the two steps has had it rung or finds our ring missing and the counter is looked
- * at again. */
+ * that comes between the two steps has rung it, or finds it not rung and the counter is read
+ * again. */
 static void settle_descriptor(struct rsmcore_event *event, struct rsm_event_counter *counter)
 {
     char byte;
@@ -181,8 +181,8 @@ enum rsm_status rsmcore_event_state(const struct rsmcore_event *event)
     return is_own ? RSM_ST_STALE : RSM_ST_ABORTED;
 }
 
-/* Wait until `deadline` on a counter that was 0 a moment ago. What has been posted
- * before rsmd died is taken before that is told of. */
+/* Wait until `deadline` on a counter that was 0 a moment ago. Events posted before rsmd died are
+ * taken before its death is reported. */
 static enum rsm_status sleep_for_event(struct rsmcore_event *event,
                                        struct rsm_event_counter *counter, int64_t deadline)
 {
@@ -261,8 +261,8 @@ static enum rsm_status get_end(struct rsmcore_event *event, bool ringing, int *f
     return RSM_ST_OK;
 }
 
-/* A pair of sockets, because they report POLLRDNORM, as the API demands, and because whoever writes there
- * never waits. rsmd makes it and rings for those who post. This process writes there, too. */
+/* A doorbell is a pair of sockets: they report POLLRDNORM, as the API demands, and a write to them
+ * never blocks. rsmd makes the pair and rings it for posters. This process writes to it, too. */
 static enum rsm_status get_doorbell(struct rsmcore_event *event, int ends[2])
 {
     enum rsm_status status = get_end(event, false, &ends[0]);
@@ -274,7 +274,7 @@ static enum rsm_status get_doorbell(struct rsmcore_event *event, int ends[2])
     return status;
 }
 
-/* One that nobody else knows of. */
+/* Make a doorbell that rsmd does not know. */
 static enum rsm_status make_own_doorbell(int ends[2])
 {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
@@ -293,7 +293,7 @@ static enum rsm_status make_doorbell(struct rsmcore_event *event)
 {
     int ends[2];
     enum rsm_status status = get_doorbell(event, ends);
-    /* Any other failure means that nobody is left who could post: the descriptor stays silent. */
+    /* Any other failure means that no poster is left. The descriptor stays silent. */
     if (status != RSM_ST_OK && status != RSM_ST_NO_RESOURCES && status != RSM_ST_NO_MEMORY)
         status = make_own_doorbell(ends);
     if (status != RSM_ST_OK)

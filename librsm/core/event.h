@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Event counters of segments: N posts satisfy N waits.
+ * Event counters of segments. N posts satisfy N waits.
  *
- * Each export and each import has one counter in a page shared with those who may post to it. A
- * post is an addition there, a futex wake if somebody sleeps, and a request to rsmd if the owner asked for
- * a poll descriptor, which rsmd makes readable. Else rsmd only introduces the parties. All functions are thread-safe.
+ * Each export and each import has one counter, in a page shared with the processes that may post to
+ * it. A post adds to the counter and wakes a sleeper by futex. If the owner has a poll descriptor,
+ * the post also requests rsmd to make that readable. Otherwise rsmd only passes the counters'
+ * descriptors on. All functions are thread-safe.
  */
 #ifndef RSMCORE_EVENT_H
 #define RSMCORE_EVENT_H
@@ -19,7 +20,8 @@ RSMCORE_EXPORTS_BEGIN
 
 struct rsmcore_event;
 
-/** The counter of handle @p id at @p end on @p link. No communication happens until it is used. */
+/** Create the event object of handle @p id at @p end on @p control. It contacts rsmd at first
+ *  use. */
 enum rsm_status rsmcore_event_create(struct rsmcore_control *control, enum rsm_event_end end,
                                      uint32_t id, struct rsmcore_event **event);
 void rsmcore_event_destroy(struct rsmcore_event *event);

@@ -10,7 +10,7 @@
 #include "core/event.h"
 #include "protocol/event_counter.h"
 
-/** Somebody else's counter that posts of this handle reach. */
+/** The counter of another handle that posts of this handle reach. */
 struct rsmcore_event_receiver {
     uint32_t name;     /**< for EVENT_DOORBELL */
     bool ring_pending; /**< it could not be rung after a post */
@@ -25,13 +25,13 @@ struct rsmcore_event {
     enum rsm_event_end end;
     uint32_t id;
     _Atomic(struct rsm_event_counter *) counter; /**< own counter; NULL until first used */
-    atomic_bool cancelled;                       /* nobody waits here any more */
+    atomic_bool cancelled;                       /* waits return at once */
     atomic_bool descriptor_given;
     int polled, ringing; /**< ends of the doorbell; set before descriptor_given, then constant */
     struct rsm_conn *source;           /**< may bring events, too; NULL: the counter is all */
     atomic_bool asked;                 /**< ... and was asked to, once */
     int source_fd;                     /**< of what then does */
-    struct rsmcore_listener *listener; /**< takes from it; NULL: nobody */
+    struct rsmcore_listener *listener; /**< takes from it; NULL: none */
     const _Atomic uint32_t *slot;
     uint32_t slot_value;
 
@@ -42,8 +42,8 @@ struct rsmcore_event {
     struct rsmcore_event_receiver *receivers;
 };
 
-/** Open the counter now. Unlike a wait, which puts up with a counter that nobody can post to, this
- *  fails: with what rsmd says, or RSM_ST_STALE where it has gone. */
+/** Open the counter now. A wait accepts a private counter instead; this function fails with rsmd's
+ *  status, or with RSM_ST_STALE if rsmd has gone. */
 enum rsm_status rsmcore_event_open(struct rsmcore_event *event);
 
 /** Look at a counter for a moment, until it is not 0, before sleeping on it. */
@@ -62,8 +62,8 @@ void rsmcore_event_raise(struct rsmcore_event *event, uint32_t count, bool coale
 /** Unmap all peers. The caller has excluded every other user of the event, or holds its lock. */
 void rsmcore_event_forget_receivers(struct rsmcore_event *event);
 
-/** Somebody begins to look at the counter, which is there: let the source bring its events. What
- *  it cannot bring goes on coming by the daemons. */
+/** Arm the source of events, before a wait or poll looks at the opened counter. Events that the
+ *  source cannot bring come by the daemons. */
 void rsmcore_event_listen(struct rsmcore_event *event);
 /** No more, from the return on. */
 void rsmcore_event_stop_listening(struct rsmcore_event *event);

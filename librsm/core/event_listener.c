@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The thread that brings events from transports' connections to their counters, as rsmd does with
- * those that come by the daemons. There is one for the whole process, from the first time that
- * somebody looks for events of such a connection until the last of those has gone. It sleeps on the
- * connections' descriptors, blocks all signals and touches no memory of the program.
+ * events that come by the daemons. A process has one, from the first time that it looks for events
+ * of such a connection until the last such connection has gone. It sleeps on the connections'
+ * descriptors, blocks all signals and touches no memory of the program.
  *
- * Waiters could take from the connections themselves. But events have to arrive while nobody waits,
- * too: whether a coalesced one counts is told by what is in the counter when it comes. And a
- * program may sleep in a poll(2) of its own. (For that an epoll instance of doorbell and connection
- * would do, but the kernel does not wake those who wait there for POLLRDNORM.)
+ * Waiters cannot take from the connections themselves. Events have to reach the counter while no
+ * thread waits, too: the counter's value at that moment decides whether a coalesced event counts.
+ * And a program may sleep in a poll(2) of its own. (For that an epoll instance of doorbell and
+ * connection would do, but the kernel does not wake those who wait there for POLLRDNORM.)
  */
 #include <errno.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@ struct rsmcore_listener {
 
 enum { STACK_BYTES = 128 * 1024, AT_ONCE = 16 };
 
-static struct rsmcore_listener *listener; /* NULL: nobody needs one */
+static struct rsmcore_listener *listener; /* NULL: none is needed */
 
 /* ---------------------------------------------------------------- fork */
 

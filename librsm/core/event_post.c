@@ -114,8 +114,8 @@ static enum rsm_status know_receivers(struct rsmcore_event *event)
 
 /* ---------------------------------------------------------------- posting */
 
-/* Let rsmd make the peer's poll descriptor readable. Only rsmd writes there: who holds the end that is
- * written to could silence it, or leave descriptors in it that the peer would close. */
+/* Let rsmd make the receiver's poll descriptor readable. Only rsmd writes to it: a holder of the
+ * writing end could silence it, or leave descriptors in it that the receiver would close. */
 static enum rsm_status ring(struct rsmcore_event *event, struct rsmcore_event_receiver *receiver)
 {
     struct rsm_msg msg;
@@ -128,13 +128,13 @@ static enum rsm_status ring(struct rsmcore_event *event, struct rsmcore_event_re
     return receiver->ring_pending ? status : RSM_ST_OK;
 }
 
-/* A peer that may be asleep in poll(2) keeps no event that it could not be told of, unless it has found it: whoever
- * posts learns of it and may post again. */
+/* Post to one receiver. If its doorbell cannot be rung, the event is taken back, unless the
+ * receiver has found it: the poster gets the error and may post again. */
 static enum rsm_status post_to(struct rsmcore_event *event, struct rsmcore_event_receiver *receiver,
                                bool coalesce)
 {
     if (receiver->counter ==
-        NULL) /* rsmd has no room for its counter, and tells it so when it waits */
+        NULL) /* rsmd has no room for its counter, and reports that to its waits */
         return RSM_ST_OK;
     bool has_to_ring = rsm_event_counter_post(receiver->counter, 1, coalesce);
     if (!has_to_ring && !receiver->ring_pending)
@@ -146,7 +146,7 @@ static enum rsm_status post_to(struct rsmcore_event *event, struct rsmcore_event
     return found ? RSM_ST_OK : status;
 }
 
-/* Post to all that are known, whatever becomes of some. */
+/* Post to all known receivers. A failure of one does not keep the others from theirs. */
 static enum rsm_status post_to_receivers(struct rsmcore_event *event, bool coalesce)
 {
     enum rsm_status status = RSM_ST_OK;
@@ -158,13 +158,13 @@ static enum rsm_status post_to_receivers(struct rsmcore_event *event, bool coale
     return status;
 }
 
-/* What a failure to post means to the poster. */
+/* The status that the poster gets for a failure. */
 static enum rsm_status post_status(enum rsm_status status)
 {
     switch (status) {
     case RSM_ST_NOT_FOUND:
     case RSM_ST_ABORTED:
-        return RSM_ST_OK; /* nobody is left who could be told */
+        return RSM_ST_OK; /* no receiver is left */
     case RSM_ST_STALE:
     case RSM_ST_TIMEOUT:
     case RSM_ST_PROTOCOL:

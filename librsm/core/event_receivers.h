@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file How exports and imports tell their event counter whom a post reaches. */
+/** @file How exports and imports set the receivers of their posts. */
 #ifndef RSMCORE_EVENT_RECEIVERS_H
 #define RSMCORE_EVENT_RECEIVERS_H
 

@@ -51,7 +51,7 @@ static enum rsm_status make_event(struct rsmcore_export *segment)
     return status;
 }
 
-/* What a segment is made with. */
+/* The parameters of a new segment. */
 struct creation {
     unsigned mode;
     struct rsmcore_claim *claim; /* NULL: none */
@@ -66,7 +66,7 @@ static void set_claim(struct rsm_export_create_request *request, const struct rs
     request->segment_id = claim->id;
 }
 
-/* Register with rsmd, with an extent by the same request if it is wanted. */
+/* Register the segment with rsmd; @p want_extent: get an extent by the same request. */
 static enum rsm_status register_segment(struct rsmcore_export *segment,
                                         const struct creation *creation, bool want_extent,
                                         struct granted_extent *given)
@@ -109,8 +109,8 @@ static enum rsm_status better_refusal(const struct rsmcore_export *segment, enum
     return memory != RSM_ST_OK ? memory : status;
 }
 
-/* On memory of the application. What nobody has exported yet gets its extent together with the
- * segment. */
+/* Export memory of the application. Memory that is on no extent yet gets one by the same
+ * request. */
 static enum rsm_status begin_segment(struct rsmcore_export *segment,
                                      const struct creation *creation)
 {
@@ -164,8 +164,8 @@ static enum rsm_status begin_empty(struct rsmcore_export *segment, const struct 
     return status == RSM_ST_OK ? make_event(segment) : status;
 }
 
-/* Tell rsmd that the segment ends. *offered: its extents may be in other hands; when rsmd cannot
- * say so, they may. */
+/* Report the segment's end to rsmd. *offered: other processes may have its extents, which is
+ * assumed if rsmd does not answer. */
 static enum rsm_status unregister_segment(const struct rsmcore_export *segment,
                                           enum rsmcore_destroy how, bool *offered)
 {
@@ -301,7 +301,7 @@ static enum rsm_status end_segment(struct rsmcore_export *segment, enum rsmcore_
 {
     bool offered;
     enum rsm_status status = unregister_segment(segment, how, &offered);
-    /* Where rsmd has died, or has never heard of it, nobody is connected. */
+    /* If rsmd has died or does not know the segment, no importer is connected. */
     bool unknown = status == RSM_ST_STALE || status == RSM_ST_NOT_FOUND;
     if (how == RSMCORE_DESTROY_UNUSED && status != RSM_ST_OK && !unknown)
         return status;

@@ -20,7 +20,7 @@ RSMCORE_EXPORTS_BEGIN
 
 struct rsmcore_export;
 
-/** An id that a segment has from its creation to its end, whether or not anybody can connect. */
+/** An id that a segment has from its creation to its end, whether or not importers can connect. */
 struct rsmcore_claim {
     enum rsm_id_space space;
     uint32_t id; /**< wanted; receives the one that it has */
@@ -39,10 +39,10 @@ enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, voi
 
 /**
  * Register a segment of new memory, zeroes, which the library maps at an address of the kernel's
- * choice and unmaps when the segment is destroyed: no page is exchanged.
- * rsmcore_export_address() tells where it is. Whoever is cut off from it is left with memory that
- * is nobody's, as with an application's memory. It is not rebound.
- * @param size   bytes, not 0, as importers are told; the memory is whole pages.
+ * choice and unmaps when the segment is destroyed: no page is exchanged. rsmcore_export_address()
+ * returns the address. Importers that are cut off keep pages that no longer belong to any segment,
+ * as with an application's memory. It cannot be rebound.
+ * @param size   bytes, not 0, as importers see it; the memory is whole pages.
  * @param claim  the id that it claims; NULL: none. See rsmcore_export_publish().
  * @return RSM_ST_OK, RSM_ST_INVALID, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES, RSM_ST_NO_CONTROLLER,
  *         RSM_ST_ID_IN_USE.
@@ -59,21 +59,21 @@ enum rsm_status rsmcore_export_create_empty(struct rsmcore_controller *controlle
                                             struct rsmcore_export **out);
 
 /** Put memory of the application behind a segment that has none, page-aligned and as long as the
- *  segment, its last page in whole. @return as rsmcore_export_create(); RSM_ST_BUSY: it has memory; RSM_ST_NOT_CREATOR;
- *  RSM_ST_STALE: rsmd has died. */
+ *  segment, its last page in whole. @return as rsmcore_export_create(); RSM_ST_BUSY: it has memory;
+ *  RSM_ST_NOT_CREATOR; RSM_ST_STALE: rsmd has died. */
 enum rsm_status rsmcore_export_attach(struct rsmcore_export *segment, void *address);
 
 /**
  * Make it connectable under @p *segment_id of a name space; @p acl_count 0 admits all nodes with
- * the creation mode.
- * A segment that has claimed its id is published under that one, and whether it is connectable is
- * what rsmcore_export_move() says; until then it can be published and unpublished at will.
- * @param flags  RSM_PUBLISH_ASSIGN_ID: the daemon chooses the id, as the space has it, and
- *               @p *segment_id receives it on success.
- * @return RSM_ST_OK, RSM_ST_INVALID (nobody may ask for this id, or an unknown flag),
- *         RSM_ST_ALREADY_PUBLISHED, RSM_ST_NOT_CREATOR, RSM_ST_BAD_RIGHTS,
- *         RSM_ST_ID_IN_USE, RSM_ST_NO_ROUTE (the list names a node without a path),
- *         RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY, RSM_ST_STALE.
+ * the creation mode. A segment that has claimed its id is published under that one, and whether it
+ * is connectable is what rsmcore_export_move() says; until then it can be published and unpublished
+ * at will.
+ * @param flags  RSM_PUBLISH_ASSIGN_ID: the daemon chooses an id of the space, and @p *segment_id
+ *               receives it on success.
+ * @return RSM_ST_OK, RSM_ST_INVALID (no segment may have this id, or an unknown flag),
+ *         RSM_ST_ALREADY_PUBLISHED, RSM_ST_NOT_CREATOR, RSM_ST_BAD_RIGHTS, RSM_ST_ID_IN_USE,
+ *         RSM_ST_NO_ROUTE (the list names a node without a path), RSM_ST_NO_RESOURCES,
+ *         RSM_ST_NO_MEMORY, RSM_ST_STALE.
  */
 enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, enum rsm_id_space space,
                                        uint32_t *segment_id, uint32_t flags,
@@ -83,12 +83,12 @@ enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, enum rsm_
 enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
                                          const struct rsm_acl_entry *acl, uint32_t acl_count);
 /**
- * End publication: nobody connects any more, and the id is free. Without
- * RSM_UNPUBLISH_KEEP_CONNECTIONS every importer is cut off: from the return on none of its stores
- * reaches the memory. With it those that are connected go on to share the memory; the segment can
- * be published again, and a later call without the flag cuts them off. When rsmd has died the
- * publication has ended already: RSM_ST_NOT_PUBLISHED, and the importers are cut off all the same.
- * RSM_ST_BUSY: somebody is attached, and would have to be cut off.
+ * End publication: no importer can connect any more, and the id is free. Without
+ * RSM_UNPUBLISH_KEEP_CONNECTIONS every importer is cut off: after the return none of its stores
+ * reaches the memory. With the flag connected importers go on to share the memory; the segment can
+ * be published again, and a later call without the flag cuts them off. RSM_ST_NOT_PUBLISHED: also
+ * if rsmd has died, which ended the publication; importers are cut off all the same. RSM_ST_BUSY: a
+ * process is attached, and would have to be cut off.
  */
 enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_t flags);
 
@@ -100,11 +100,11 @@ struct rsmcore_move {
 };
 
 /**
- * Take a segment that has claimed its id from one state to another, if it is in the one; from one
- * to the same only tells. The state is common to the exporter and to those who are attached
- * (rsmcore_import_attach()).
+ * Compare and set the state of a segment that has claimed its id: @p move->to replaces
+ * @p move->from. Equal states query it. The exporter and attached processes
+ * (rsmcore_import_attach()) share the state.
  * @param was  receives the state before; nothing has changed unless that is move->from.
- * @return RSM_ST_OK; RSM_ST_NOT_PUBLISHED: to RSM_SEGMENT_OPEN, and nobody has published it;
+ * @return RSM_ST_OK; RSM_ST_NOT_PUBLISHED: to RSM_SEGMENT_OPEN, and it is not published;
  *         RSM_ST_INVALID, RSM_ST_STALE, else what rsmcore_control_call() says.
  */
 enum rsm_status rsmcore_export_move(struct rsmcore_export *segment, const struct rsmcore_move *move,
@@ -127,14 +127,14 @@ enum rsmcore_destroy {
     /** They go on to share the segment's memory among themselves until the last of them or this
      *  process has gone. This process gets its memory back with its contents, as by CUT. */
     RSMCORE_DESTROY_DEFER,
-    /** The same, but what rsmcore_export_allocate() has mapped stays mapped, and is shared with them.
+    /** The same, but memory of rsmcore_export_allocate() stays mapped, and is shared with them.
      *  rsmcore_export_free_memory() unmaps it. */
     RSMCORE_DESTROY_LEAVE,
 };
 
 /**
- * End the segment: nobody connects any more, its id is free and the handle invalid. In a forked
- * child it only frees the child's copy of the handle.
+ * End the segment: no importer can connect any more, its id is free and the handle invalid. In a
+ * forked child it only frees the child's copy of the handle.
  * @return RSM_ST_OK; with RSMCORE_DESTROY_UNUSED alone the handle may stay valid: RSM_ST_BUSY, or
  *         what rsmcore_control_call() says when rsmd did not answer. The others always succeed.
  */
@@ -147,10 +147,10 @@ void rsmcore_export_free_memory(void *address, size_t length);
 /** Whether the calling process is the one that created the segment. */
 bool rsmcore_export_is_creator(const struct rsmcore_export *segment);
 /**
- * Map a part of its memory once more: [offset, offset + length), whole pages, at @p at, over what is
- * mapped there.
- * @return RSM_ST_OK, RSM_ST_RANGE, RSM_ST_FAULT: it has no memory; RSM_ST_MAP_FAILED: a part of what
- *         was at @p at may have gone.
+ * Map a part of its memory once more: [offset, offset + length), whole pages, at @p at, over what
+ * is mapped there.
+ * @return RSM_ST_OK, RSM_ST_RANGE, RSM_ST_FAULT: it has no memory; RSM_ST_MAP_FAILED: a part of
+ *         what was at @p at may have gone.
  */
 enum rsm_status rsmcore_export_show(const struct rsmcore_export *segment, size_t offset,
                                     size_t length, bool read_only, void *at);

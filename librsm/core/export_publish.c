@@ -13,9 +13,10 @@ static void copy_acl(struct rsm_acl_entry *into, const struct rsm_acl_entry *acl
         memcpy(into, acl, count * sizeof *acl);
 }
 
-/* rsmd carries out late what it did not answer in time. Nobody must find a segment whose exporter
- * was told that it is not published, so that is taken back at once; who connected in between has
- * the extents, which the segment leaves before it is published again. */
+/* rsmd carries out late what it did not answer in time. No importer may find a segment that its
+ * exporter believes unpublished, so this takes the publication back at once. An importer that
+ * connected in between has the extents, and the segment leaves those before it is published
+ * again. */
 static void take_back_publish(struct rsmcore_export *segment)
 {
     struct rsm_msg undo;

@@ -5,7 +5,7 @@
 
 static struct rsm_ranges segments;
 static unsigned segments_epoch; /* process that they belong to */
-static bool unreclaimed;        /* pages of segments that have gone may still lie on extents */
+static bool unreclaimed;        /* pages of ended segments may still be on extents */
 
 bool rsmcore_export_in_use(const struct rsmcore_export *segment)
 {
@@ -48,9 +48,9 @@ bool rsmcore_export_overlaps_another(const struct rsmcore_export *segment, uintp
     return r != NULL;
 }
 
-/* A segment has gone, or is not to be, and there was no memory to take its pages off their extents:
- * importers may still store there. Each later call tries it again, for all pages that are not in
- * use; those of segments yet to be published are put on extents again when they are. */
+/* Pages of segments that have gone could not be taken off their extents for lack of memory, and
+ * importers may still store there. Each later call tries again, for all pages that are not in use.
+ * Publishing a segment puts its pages on extents again. */
 void rsmcore_exports_reclaim(void)
 {
     uintptr_t at = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What the files of exported segments share: the structure, and the set of segments, which tells
- * who lies over which pages (export_set.c).
+ * What the files of exported segments share: the structure, and the set of segments by address
+ * (export_set.c).
  *
  * Everything but rsmcore_exports_lock() and rsmcore_export_daemon_lives() is called with the region
  * lock held.
@@ -20,7 +20,7 @@ struct rsmcore_export {
     struct rsmcore_controller *controller;
     struct rsmcore_control *control;
     struct rsmcore_event *event;
-    const _Atomic uint32_t *epoch; /* slot of the generation table that tells of its importers */
+    const _Atomic uint32_t *epoch; /* the generation of its set of importers */
     unsigned process_epoch;
     uint32_t id;
     uintptr_t start; /* 0: it has no memory, and is not in the set */

@@ -30,7 +30,7 @@ enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint3
         place->control = own;
         return RSM_ST_OK;
     }
-    /* A node that this process has a link to is where it was, as long as its daemon lives. */
+    /* A node to which this process has a control connection stays there while its daemon lives. */
     place->control =
         rsmcore_controller_is_loopback(controller) ? NULL : rsmcore_control_known(node);
     if (place->control != NULL) {
@@ -90,7 +90,7 @@ static void end_connection(struct rsmcore_control *control, uint32_t id)
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_IMPORT_DISCONNECT);
     msg.u.import_disconnect.import = id;
-    /* If rsmd cannot be told it has gone, and the connection with it. */
+    /* A failure means that rsmd has gone, and the connection with it. */
     (void)rsmcore_control_call(control, &msg, NULL);
 }
 
@@ -358,8 +358,8 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
 
 /* ---------------------------------------------------------------- events */
 
-/* Whether transfers have failed of which nobody has been told. Now the caller is. */
-static bool take_untold(struct rsmcore_import *import)
+/* Whether transfers have failed that no caller knows of. The caller has to report it. */
+static bool take_unreported(struct rsmcore_import *import)
 {
     uint32_t failures = rsm_conn_failures(import->inner);
     return atomic_exchange(&import->failures_reported, failures) != failures;
@@ -368,11 +368,11 @@ static bool take_untold(struct rsmcore_import *import)
 static enum rsm_status signal_by_transport(struct rsmcore_import *import, bool coalesce)
 {
     struct rsm_conn *conn = rsmcore_import_conn(import);
-    if (take_untold(import))
+    if (take_unreported(import))
         return RSM_ST_TRANSFER;
     enum rsm_status status = conn->ops->signals->post(conn, coalesce);
     if (status != RSM_ST_OK)
-        (void)take_untold(import);
+        (void)take_unreported(import);
     return status;
 }
 
@@ -384,11 +384,11 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
     if (!import->is_inheritable && import->process_epoch != rsmcore_process_epoch())
         return RSM_ST_ABORTED;
     if (rsmcore_import_aborted(import))
-        return RSM_ST_OK; /* to nobody */
+        return RSM_ST_OK; /* no receiver */
     if ((rsmcore_import_conn(import)->caps & RSM_CAP_REMOTE_SIGNAL) != 0)
         return signal_by_transport(import, coalesce);
     enum rsm_status earlier = rsmcore_import_complete(import);
-    if (earlier == RSM_ST_OK && take_untold(import))
+    if (earlier == RSM_ST_OK && take_unreported(import))
         earlier = RSM_ST_TRANSFER;
     if (earlier != RSM_ST_OK)
         return earlier == RSM_ST_ABORTED ? RSM_ST_OK : earlier;
@@ -397,7 +397,7 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
 
 /* ---------------------------------------------------------------- mapping */
 
-/* Let rsmd show how the engine traps accesses: once, and nobody waits for it. */
+/* Report to rsmd, once and without waiting, how the engine traps accesses. */
 static void report_trap(struct rsmcore_import *import)
 {
     const struct rsm_mapping_ops *engine = atomic_load(&import->soft);

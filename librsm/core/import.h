@@ -30,7 +30,7 @@ struct rsmcore_works {
     bool taking; /* a thread takes completions */
 };
 
-/** A connection. The members are for the inline functions below; nobody else touches them. */
+/** A connection. The members are private to the inline functions below. */
 struct rsmcore_import {
     struct rsm_conn *_Atomic conn;              /* replaced once, by what makes it mappable */
     const struct rsm_mapping_ops *_Atomic soft; /* of conn, if it has been replaced */
@@ -45,7 +45,7 @@ struct rsmcore_import {
     uint64_t length;                            /* bytes of the segment, whole pages */
     uint64_t size;                              /* as the exporter asked for */
     _Atomic uint32_t failures;                  /* that calls have returned (barrier.h) */
-    _Atomic uint32_t failures_reported;         /* of inner's failures: what callers have learnt */
+    _Atomic uint32_t failures_reported;         /* how many of inner's failures callers have got */
     struct rsmcore_control *control;
     struct rsmcore_controller *controller;
     struct rsmcore_event *event;
@@ -67,7 +67,7 @@ enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, ui
                                        enum rsm_id_space space, uint32_t segment_id,
                                        uint32_t rights, struct rsmcore_import **out);
 /**
- * Attach to a segment of the own node that its exporter shares: as a connection with all rights,
+ * Attach to a segment of the local node that its exporter shares: as a connection with all rights,
  * whose holder is one of those that have the segment (RSM_CONNECT_ATTACH in protocol/proto.h).
  * @return as rsmcore_import_connect(), RSM_ST_DENIED also where the segment is not shared;
  *         RSM_ST_NOT_PUBLISHED: it has no memory yet.
@@ -81,8 +81,8 @@ enum rsm_status rsmcore_import_move(struct rsmcore_import *import, const struct 
 /** Drop the connection; all mappings have been unmapped by the caller. */
 void rsmcore_import_disconnect(struct rsmcore_import *import);
 
-/** Count a failed transfer, for all barriers that are open now (barrier.h). A cut connection is no
- *  failure that anybody could miss. Every function below does this itself. Returns @p status. */
+/** Count a failed transfer, for all barriers that are open now (barrier.h). A cut connection is not
+ *  counted: all later calls report it. Every function below does this itself. Returns @p status. */
 static inline enum rsm_status rsmcore_import_note(struct rsmcore_import *import,
                                                   enum rsm_status status)
 {
@@ -91,7 +91,8 @@ static inline enum rsm_status rsmcore_import_note(struct rsmcore_import *import,
     return status;
 }
 
-/** How many transfers have failed so far, those included whose calls had returned success. */
+/** The number of transfers that have failed so far, including those whose calls returned
+ *  success. */
 static inline uint32_t rsmcore_import_failures(const struct rsmcore_import *import)
 {
     return atomic_load_explicit(&import->failures, memory_order_acquire) +
@@ -144,15 +145,16 @@ static inline struct rsm_conn *rsmcore_import_conn_for(struct rsmcore_import *im
     return rsmcore_import_conn(import);
 }
 
-/** Tell a tracer of a transfer, if it has RSM_PROBE_TRANSFER_BYTES or more. Any thread.
+/** Fire the tracing probe of a transfer of RSM_PROBE_TRANSFER_BYTES or more. Thread-safe.
  *  @param right  RSM_RIGHT_WRITE: a put, RSM_RIGHT_READ: a get. */
 void rsmcore_import_probe(const struct rsmcore_import *import, uint32_t right, uint64_t offset,
                           uint64_t length);
 
 /* Transfers: RSM_ST_DENIED without the right, RSM_ST_RANGE outside the segment (both unchecked by
- * transports), else what the transport says. An aborted connection is not an error here: data goes
- * to or comes from memory that is nobody's. Callers that have checked both, against `rights` and
- * `length`, take the forms named unchecked, and call rsmcore_import_probe() for long transfers. */
+ * transports), else what the transport says. An aborted connection is no error here: data goes to
+ * or comes from memory that no longer belongs to any segment. Callers that have checked both,
+ * against `rights` and `length`, use the unchecked forms, and call rsmcore_import_probe() for long
+ * transfers. */
 
 static inline enum rsm_status rsmcore_import_check(const struct rsmcore_import *import,
                                                    uint32_t right, uint64_t offset, uint64_t length)
@@ -242,8 +244,8 @@ static inline enum rsm_status rsmcore_import_put_complete(struct rsmcore_import 
     return rsmcore_import_note(import, rsmcore_import_aborted(import) ? RSM_ST_ABORTED : status);
 }
 
-/** All earlier accesses have happened or failed; barriers tell which (barrier.h). RSM_ST_ABORTED if
- *  the connection was cut. */
+/** Wait until all earlier accesses have happened or failed; barriers report which (barrier.h).
+ *  RSM_ST_ABORTED: the connection was cut. */
 static inline enum rsm_status rsmcore_import_complete(struct rsmcore_import *import)
 {
     struct rsm_conn *conn = rsmcore_import_conn(import);
@@ -262,12 +264,12 @@ static inline void rsmcore_import_acquire(struct rsmcore_import *import)
 }
 
 /**
- * Post an event to the exporter, who finds all that this connection has written before.
- * No event is posted in front of data that did not arrive.
- * @param coalesce  leave a counter alone that is not 0.
- * @return RSM_ST_OK, also where nobody is left who could be told; RSM_ST_UNREACHABLE: the daemon is
- *         gone or silent; RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY; else what the transport says, of
- *         this event or of the transfers before it.
+ * Post an event to the exporter, which then finds all that this connection has written before. If
+ * earlier data did not arrive, no event is posted.
+ * @param coalesce  do not add to a counter that is not 0.
+ * @return RSM_ST_OK, also if no receiver is left; RSM_ST_UNREACHABLE: the daemon is gone or silent;
+ *         RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY; else what the transport says, of this event or of
+ *         the transfers before it.
  */
 enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce);
 

@@ -10,7 +10,7 @@
 #include "core/route.h"
 
 struct rsmcore_interrupt {
-    struct rsmcore_mailbox mailbox; /* of a plain one nobody puts anything into it */
+    struct rsmcore_mailbox mailbox; /* unused for a plain interrupt */
     enum rsm_interrupt_kind kind;
     unsigned process_epoch;
     atomic_bool withdrawn; /* rsmd has forgotten it */
@@ -33,7 +33,7 @@ static void unregister(struct rsmcore_control *control, uint32_t id)
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_REMOVE);
     msg.u.interrupt_remove.interrupt = id;
-    /* If rsmd cannot be told it has gone, and the interrupt with it. */
+    /* A failure means that rsmd has gone, and the interrupt with it. */
     (void)rsmcore_control_call(control, &msg, NULL);
 }
 
@@ -142,7 +142,7 @@ enum rsm_status rsmcore_interrupt_wait(struct rsmcore_interrupt *interrupt, int 
 
 /* ---------------------------------------------------------------- triggering */
 
-/* What a failure to reach the daemon means. */
+/* The status that a trigger returns when the daemon cannot be reached. */
 static enum rsm_status trigger_status(enum rsm_status status)
 {
     return status == RSM_ST_STALE || status == RSM_ST_TIMEOUT ? RSM_ST_UNREACHABLE : status;
@@ -203,7 +203,7 @@ enum rsm_status rsmcore_interrupt_connect(struct rsmcore_controller *controller,
     return find(controller, node, kind, number, kind == RSM_INTERRUPT_PLAIN, trigger);
 }
 
-/* Whoever says that there is no such interrupt has answered. */
+/* "No such interrupt" is an answer, too. */
 enum rsm_status rsmcore_node_probe(struct rsmcore_controller *controller, uint32_t node)
 {
     struct rsmcore_trigger *trigger;
@@ -238,8 +238,8 @@ static enum rsm_status request_trigger(const struct rsmcore_trigger *trigger, co
     return trigger_status(rsmcore_control_call(trigger->control, &msg, NULL));
 }
 
-/* Whether a post to the counter does what a request would do. Not if the owner has a poll descriptor,
- * which rsmd rings; and a forked child has no more to do with the daemon than by a request. */
+/* Whether a post to the counter has the effect of a request. Not if the owner has a poll
+ * descriptor, which only rsmd rings, nor in a forked child, whose requests are refused. */
 static bool may_post(const struct rsmcore_trigger *trigger)
 {
     return trigger->counter != NULL && trigger->process_epoch == rsmcore_process_epoch() &&

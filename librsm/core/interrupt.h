@@ -2,11 +2,11 @@
 /**
  * @file
  * Named interrupts: events without a segment. A process creates one under a number of its node;
- * processes of any node that it may be reached from connect to it by node and number and trigger
- * it. Those of RSM_INTERRUPT_DATA bring a message of up to RSM_INTERRUPT_DATA_MAX bytes each time
- * (protocol/proto.h). What is triggered while nobody waits is kept: N triggers satisfy N waits.
+ * processes of any node that reaches this one connect to it by node and number and trigger it.
+ * Those of RSM_INTERRUPT_DATA bring a message of up to RSM_INTERRUPT_DATA_MAX bytes each time
+ * (protocol/proto.h). Triggers without a waiting thread are kept: N triggers satisfy N waits.
  *
- * All functions are thread-safe, but nobody may be in them when their object is removed or
+ * All functions are thread-safe, but none may be running on an object that is removed or
  * disconnected.
  */
 #ifndef RSMCORE_INTERRUPT_H
@@ -26,7 +26,8 @@ struct rsmcore_trigger;
  * Create an interrupt of this node.
  * @param number  of all 32 bits; with RSM_INTERRUPT_ASSIGN_NUMBER it receives one that was free.
  * @param flags   RSM_INTERRUPT_*.
- * @param mode    owner, group and other digits: whoever has the right to write may trigger it.
+ * @param mode    permission bits for owner, group and others: processes with the right to write may
+ *                trigger it.
  * @return RSM_ST_OK, RSM_ST_ID_IN_USE, RSM_ST_INVALID, RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY,
  *         RSM_ST_UNREACHABLE: no daemon; else what rsmcore_control_call() says.
  */
@@ -34,8 +35,8 @@ enum rsm_status rsmcore_interrupt_create(enum rsm_interrupt_kind kind, uint32_t 
                                          uint32_t flags, unsigned mode,
                                          struct rsmcore_interrupt **interrupt);
 
-/** Its number is free at once; whoever triggers it is told that it has gone. In a forked child only
- *  the child's copy of the handle goes. */
+/** Remove it. Its number is free at once; later triggers fail with RSM_ST_NOT_FOUND. In a forked
+ *  child only the child's copy of the handle is freed. */
 void rsmcore_interrupt_remove(struct rsmcore_interrupt *interrupt);
 
 /**
@@ -53,8 +54,8 @@ enum rsm_status rsmcore_interrupt_wait(struct rsmcore_interrupt *interrupt, int 
 /** Let all that wait, and all that will, return RSM_ST_STALE. */
 void rsmcore_interrupt_cancel(struct rsmcore_interrupt *interrupt);
 
-/** Give its number up: it is free at once, and whoever triggers it is told that it has gone.
- *  Messages that were not taken are lost. The handle stays until it is removed. */
+/** Give its number up: it is free at once, and later triggers fail with RSM_ST_NOT_FOUND. Messages
+ *  that were not taken are lost. The handle stays until it is removed. */
 void rsmcore_interrupt_withdraw(struct rsmcore_interrupt *interrupt);
 
 /** A descriptor that poll(2), select(2) and epoll(7) report readable while a trigger can be taken
@@ -75,19 +76,19 @@ enum rsm_status rsmcore_interrupt_connect(struct rsmcore_controller *controller,
 void rsmcore_interrupt_disconnect(struct rsmcore_trigger *trigger);
 
 /**
- * Trigger it. What the caller stored before, and completed over its connections, is visible to
- * whoever takes it.
+ * Trigger it. A thread that takes the trigger sees what the caller stored before, and completed
+ * over its connections.
  * @param length  bytes of the message, at most RSM_INTERRUPT_DATA_MAX; 0 of a plain interrupt.
  * @return RSM_ST_OK: it will be taken, unless it is removed; RSM_ST_NOT_FOUND: it has gone;
  *         RSM_ST_NO_RESOURCES: its queue is full; RSM_ST_RANGE: too long; RSM_ST_INVALID;
- *         RSM_ST_DENIED; RSM_ST_UNREACHABLE: its node is out of reach, or did not answer in time,
- * and then it may have been triggered.
+ *         RSM_ST_DENIED; RSM_ST_UNREACHABLE: its node is out of reach, or did not answer in time;
+ *         in the latter case it may have been triggered.
  */
 enum rsm_status rsmcore_interrupt_trigger(struct rsmcore_trigger *trigger, const void *data,
                                           size_t length);
 
-/** Whether the daemon of a node that @p controller reaches answers, or of the own one. RSM_ST_OK, or
- *  what rsmcore_interrupt_connect() says. */
+/** Whether the daemon of @p node answers: the local node, or one that @p controller reaches.
+ *  Returns RSM_ST_OK, or fails as rsmcore_interrupt_connect(). */
 enum rsm_status rsmcore_node_probe(struct rsmcore_controller *controller, uint32_t node);
 
 RSMCORE_EXPORTS_END

@@ -16,8 +16,8 @@ RSMCORE_EXPORTS_BEGIN
 struct rsmcore_map;
 
 /**
- * Map [offset, offset + length) of the segment. The address has the offset's place in its page. What lies beside the range in its first and last page is
- * within reach of a stray pointer.
+ * Map [offset, offset + length) of the segment. The address has the offset's place in its page.
+ * What lies beside the range in its first and last page is within reach of a stray pointer.
  * @param length  bytes, not 0.
  * @param rights  RSM_RIGHT_*, of those that the connection has.
  * @param at      NULL: an address of the kernel's choice; else where the first byte is to be, with

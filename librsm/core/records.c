@@ -10,8 +10,9 @@
 struct rsmcore_records {
     struct rsmcore_mailbox mailbox; /* its lock guards what follows, too */
     struct rsmcore_import *import;  /* NULL: of an export */
-    bool lost_records;  /* an overflow has been reported: a LOST may be among what it stands for */
-    bool loss_reported; /* the importer has had its LOST */
+    /* an overflow was reported: a LOST may be among the records it stands for */
+    bool lost_records;
+    bool loss_reported; /* the importer has got its LOST */
 };
 
 /* ---------------------------------------------------------------- making */
@@ -55,7 +56,7 @@ static bool is_known(const struct rsm_record *record)
     return record->event >= RSM_RECORD_CONNECTED && record->event <= RSM_RECORD_OVERFLOW;
 }
 
-/* The connection has gone, and no record of rsmd's says so any more. */
+/* Report the loss of the connection without a record of rsmd. */
 static bool take_loss(struct rsmcore_records *records, struct rsm_record *record)
 {
     if (records->import == NULL || records->loss_reported)
@@ -65,10 +66,10 @@ static bool take_loss(struct rsmcore_records *records, struct rsm_record *record
     return true;
 }
 
-/* The importer is told of its loss once. */
+/* An importer gets its LOST once. */
 static bool is_repeated(struct rsmcore_records *records, const struct rsm_record *record)
 {
-    /* One who is attached is told of other connections, too. */
+    /* An attached process gets records of other connections, too. */
     if (records->import == NULL || record->event != RSM_RECORD_LOST ||
         record->connection != records->import->id)
         return false;
@@ -77,8 +78,8 @@ static bool is_repeated(struct rsmcore_records *records, const struct rsm_record
     return repeated;
 }
 
-/* An event of the counter has been consumed: the record that it stands for. *taken is false if that
- * is none that is still to be reported. */
+/* Take the record of an event that was consumed from the counter. *taken: false if it has been
+ * delivered already. */
 static enum rsm_status take_counted(struct rsmcore_records *records, struct rsm_record *record,
                                     bool *taken)
 {
@@ -94,8 +95,7 @@ static enum rsm_status take_counted(struct rsmcore_records *records, struct rsm_
     return *taken && !is_known(record) ? RSM_ST_PROTOCOL : status;
 }
 
-/* Whether the loss is to be reported without a record: the daemon has died, or the record is among
- * those that were lost. */
+/* Whether to report the loss without a record: the daemon has died, or the record was dropped. */
 static bool take_uncounted(struct rsmcore_records *records, bool daemon_died,
                            struct rsm_record *record)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Records of connections: an exporter learns who has connected to its segment, disconnected or was
- * lost, an importer that the segment has become unavailable or is lost.
+ * Records of connections. An exporter gets one when an importer connects, disconnects or is lost;
+ * an importer gets one when the segment becomes unavailable or is lost.
  *
- * rsmd keeps them in order from the moment that they are asked for (protocol/proto.h: struct
- * rsm_record, enum rsm_record_event) until they have been waited for. It keeps a bounded number,
- * and a record tells how many were lost beyond that. Each record is delivered once, to one of those
- * who wait. All functions are thread-safe, but nobody may be in them when the records are
- * destroyed.
+ * rsmd keeps them in order (protocol/proto.h: struct rsm_record, enum rsm_record_event) from the
+ * first request until a wait takes them. It keeps a bounded number, and a record reports how many
+ * were dropped beyond that. Each record is delivered once, to one waiting thread. All functions are
+ * thread-safe, but none may be running when the records are destroyed.
  */
 #ifndef RSMCORE_RECORDS_H
 #define RSMCORE_RECORDS_H
@@ -35,12 +34,12 @@ void rsmcore_records_destroy(struct rsmcore_records *records);
 
 /**
  * Take the oldest record, waiting up to @p timeout_ms milliseconds for one (0: not at all,
- * negative: for ever). Whoever has lost the daemon gets no more records, but the importer one last
- * RSM_RECORD_LOST.
+ * negative: for ever). Once the daemon has died no more records come, except one last
+ * RSM_RECORD_LOST to an importer.
  * @return RSM_ST_OK and *record; RSM_ST_TIMEOUT; RSM_ST_INTERRUPTED: a signal handler ran;
  *         RSM_ST_STALE: cancelled, or the exporter's daemon has died; RSM_ST_ABORTED: the
- *         connection's daemon has died and that has been told; else what rsmcore_control_call()
- * says, and the record comes by a later call.
+ *         connection's daemon has died, and that was reported before; else what
+ *         rsmcore_control_call() says, and the record comes by a later call.
  */
 enum rsm_status rsmcore_records_wait(struct rsmcore_records *records, int timeout_ms,
                                      struct rsm_record *record);

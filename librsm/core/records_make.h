@@ -5,8 +5,8 @@
 
 #include "core/records.h"
 
-/** Records of handle @p id on @p link; see rsmcore_records_of_export(). @p import: of a connection,
- *  which outlives them; else NULL. */
+/** Records of handle @p id on @p control; see rsmcore_records_of_export(). @p import: of a
+ *  connection, which outlives them; else NULL. */
 enum rsm_status rsmcore_records_make(struct rsmcore_control *control, enum rsm_event_end end,
                                      uint32_t id, struct rsmcore_import *import,
                                      struct rsmcore_records **records);

@@ -13,9 +13,9 @@ struct rsmcore_place {
 };
 
 /** Find the rsmd that answers for @p node: the own one, which also does so for nodes of other
- * hosts, or that of another node of this host. @return RSM_ST_OK and a link, the caller's to
- * release; RSM_ST_NO_CONTROLLER: loopback to another node; RSM_ST_NO_ROUTE, RSM_ST_UNREACHABLE,
- *  RSM_ST_VERSION, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
+ * hosts, or that of another node of this host. @return RSM_ST_OK and a control connection, which
+ * the caller releases; RSM_ST_NO_CONTROLLER: loopback to another node; RSM_ST_NO_ROUTE,
+ * RSM_ST_UNREACHABLE, RSM_ST_VERSION, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
 enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint32_t node,
                               struct rsmcore_place *place);
 

@@ -6,7 +6,7 @@
 #include "control/control.h"
 #include "core/export.h"
 
-/** As rsmcore_export_move(), of handle @p id at @p end on @p link. */
+/** As rsmcore_export_move(), of handle @p id at @p end on @p control. */
 static inline enum rsm_status rsmcore_segment_move(struct rsmcore_control *control,
                                                    enum rsm_event_end end, uint32_t id,
                                                    const struct rsmcore_move *move,

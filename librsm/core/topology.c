@@ -26,7 +26,7 @@ static enum rsm_status fetch_page(struct rsmcore_control *control, uint32_t cont
     return sound ? RSM_ST_OK : RSM_ST_PROTOCOL;
 }
 
-/* One controller with all its far ends. RSM_ST_BUSY: the topology changed meanwhile. */
+/* Fetch one controller with its remote controllers. RSM_ST_BUSY: the topology changed meanwhile. */
 static enum rsm_status fetch_controller(struct rsmcore_control *control, uint32_t index,
                                         uint32_t generation,
                                         struct rsmcore_topology_controller *into)

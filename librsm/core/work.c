@@ -93,7 +93,7 @@ enum rsm_status rsmcore_work_post(struct rsmcore_import *import, struct rsmcore_
     status = submit(import, &asked);
     if (status != RSM_ST_BUSY)
         return status;
-    take_without_waiting(import); /* perhaps nobody else looks */
+    take_without_waiting(import); /* perhaps no other thread polls */
     return submit(import, &asked);
 }
 
@@ -121,7 +121,7 @@ bool rsmcore_work_poll(struct rsmcore_work *work, enum rsm_status *status)
     return true;
 }
 
-/* Wait in the transport. Whoever else waits learns of all that has ended meanwhile. */
+/* Wait in the transport. Afterwards other waiting threads find their works marked. */
 static void take(struct rsmcore_work *work)
 {
     struct rsmcore_import *import = work->import;

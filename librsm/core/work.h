@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Works: transfers of an import that go on while the caller does something else, and whose ends are
- * reported one by one (struct rsm_completion_ops in <rsm/transport.h>).
+ * Works: transfers of an import that proceed while the caller does something else, and whose
+ * completions are reported one by one (struct rsm_completion_ops in <rsm/transport.h>).
  *
- * All works of an import share one queue of completions. Whoever polls or waits for a work takes
- * whatever is there, and marks the works of others that have ended. Any number of threads may post,
- * poll and wait at once; only one polls or waits for a given work. The import must stay until all
- * its works have ended and these functions have returned.
+ * All works of an import share one queue of completions. A thread that polls or waits for one work
+ * takes all completions, and marks the works of other threads as ended. Any number of threads may
+ * post, poll and wait at once; only one thread polls or waits for a given work. The import must
+ * stay until all its works have ended and these functions have returned.
  */
 #ifndef RSMCORE_WORK_H
 #define RSMCORE_WORK_H
@@ -17,12 +17,12 @@
 RSMCORE_EXPORTS_BEGIN
 
 /** A work. The caller provides the memory, which must stay from a successful rsmcore_work_post()
- *  until rsmcore_work_poll() has returned true or rsmcore_work_wait() has returned. Nobody but the
- *  functions below touches the members. */
+ *  until rsmcore_work_poll() has returned true or rsmcore_work_wait() has returned. The members are
+ *  private to the functions below. */
 struct rsmcore_work {
     struct rsmcore_import *import;
     enum rsm_status status; /* once it is done */
-    atomic_bool done;       /* set last by whoever took the completion */
+    atomic_bool done;       /* set last, by the thread that took the completion */
 };
 
 /** Whether the transport carries out works on its own. If not, a work has ended when
@@ -52,10 +52,10 @@ enum rsm_status rsmcore_work_post(struct rsmcore_import *import, struct rsmcore_
 bool rsmcore_work_poll(struct rsmcore_work *work, enum rsm_status *status);
 
 /**
- * Wait until a work that was posted has ended: its bytes are where they were to go, or the transport
- * has given up and touches the memory no more. Not a cancellation point.
- * @return RSM_ST_OK; RSM_ST_ABORTED: it failed, and the connection was cut; RSM_ST_TRANSFER, or what
- *         else the transport says: it failed, which open barriers learn, too (barrier.h);
+ * Wait until a work that was posted has ended: its bytes are where they were to go, or the
+ * transport has given up and touches the memory no more. Not a cancellation point.
+ * @return RSM_ST_OK; RSM_ST_ABORTED: it failed, and the connection was cut; RSM_ST_TRANSFER, or
+ *         what else the transport says: it failed, which open barriers learn, too (barrier.h);
  *         RSM_ST_STALE: it is a work of the parent's, after a fork().
  */
 enum rsm_status rsmcore_work_wait(struct rsmcore_work *work);

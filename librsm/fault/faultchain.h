@@ -22,8 +22,8 @@ RSMCORE_EXPORTS_BEGIN
 typedef bool (*rsmcore_fault_handler)(siginfo_t *info, void *context);
 
 /**
- * Add @p handler, and put the chain in front of what handles SIGSEGV now. Where the handler is in the
- * chain already, only the latter happens. Thread-safe.
+ * Add @p handler, and put the chain in front of what handles SIGSEGV now. Where the handler is in
+ * the chain already, only the latter happens. Thread-safe.
  * @return false with errno on failure: ENOSPC (too many handlers).
  */
 bool rsmcore_faultchain_add(rsmcore_fault_handler handler);

@@ -46,7 +46,7 @@ static bool handshake(int uffd)
     return false;
 }
 
-/* The ioctl makes one for whoever calls it, whoever has opened the device. */
+/* The ioctl makes one for the calling process, whichever process has opened the device. */
 static int ask_device(int device)
 {
     return ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);

@@ -11,12 +11,12 @@
 
 RSMCORE_EXPORTS_BEGIN
 
-/** A userfaultfd on whose features nobody has agreed yet, or -1. @param user_only  as below. */
+/** Make a userfaultfd without a UFFDIO_API handshake. -1 on failure. @param user_only as below. */
 int rsmcore_uffd_new(bool user_only);
 
-/** Take over a descriptor of /dev/userfaultfd that somebody has lent to this process, for later
- * calls where the process may not open the device itself. It is closed if there is one already, or
- * if it is not such a device. Thread-safe. */
+/** Take over a descriptor of /dev/userfaultfd that the daemon has lent to this process, for later
+ *  calls in a process that may not open the device. It is closed if there is one already, or if it
+ *  is not such a device. Thread-safe. */
 void rsmcore_uffd_lend(int device);
 
 /** A userfaultfd that can write-protect, or -1. @param user_only  one whose protection fails system

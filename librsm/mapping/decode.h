@@ -41,7 +41,7 @@ void mapping_retire(ucontext_t *context, const struct mapping_store *store, uint
  */
 bool mapping_is_atomic(const ucontext_t *context);
 
-/** Whether the fault was a store. Without a processor that tells: @p guess. */
+/** Whether the fault was a store. If the processor does not report that: @p guess. */
 bool mapping_is_store(const ucontext_t *context, bool guess);
 
 #endif

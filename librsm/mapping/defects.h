@@ -29,8 +29,8 @@ enum mapping_defect {
 
 #define MAPPING_DEFECT(which) (RSM_MAPPING_DEFECT == (which))
 
-/** Where the mistake is a race: makes the moment that it needs longer, so that a test meets it however
- *  many processors there are and however busy they are. */
+/** Where the mistake is a race: makes the moment that it needs longer, so that a test meets it
+ *  however many processors there are and however busy they are. */
 static inline void mapping_defect_window(enum mapping_defect which)
 {
     if (MAPPING_DEFECT(which)) {

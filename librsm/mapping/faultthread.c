@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The thread that is told of refused accesses, so that those who are refused need no signal. */
+/* The thread that handles refused accesses, so that the accessing threads get no signal. */
 #include <errno.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 
 enum { MESSAGES = 16 };
 
-/* The space's lock is held. False: nobody will ever be allowed to do this. */
+/* The space's lock is held. False: this access is never permitted. */
 static bool allow(struct mapping *mapping, uint32_t page, bool store)
 {
     struct mapping_space *space = &mapping->space;
@@ -83,7 +83,7 @@ static void stop(struct mapping *mapping)
     close(mapping->stop_fd);
 }
 
-/* Those who were refused and not yet served fault again, now where there is nothing. */
+/* Threads whose faults are pending fault again, now at unmapped addresses. */
 static void detach(struct mapping *mapping, const struct mapping_view *view)
 {
     rsmcore_uffd_wake(mapping->faultfd, (uintptr_t)view->address,

@@ -32,7 +32,7 @@ struct mapping {
     struct mapping_space space;
     struct mapping_view *first;   /* newest view; guarded by the space's lock */
     int fd;                       /* of the copy */
-    unsigned process;             /* mapping_process() of who made it */
+    unsigned process;             /* mapping_process() of its maker */
     _Atomic unsigned views;       /* how many it has */
     _Atomic uint32_t users;       /* threads in the handler that may use it */
     pthread_mutex_t map_lock;     /* serialises map and unmap */
@@ -64,7 +64,8 @@ enum rsm_status mapping_view_add(struct mapping_view *view);
  *  the program. NULL if @p owner has none there.
  *  Threads that still are in the handler may use the owner. */
 struct mapping_view *mapping_view_remove(struct mapping *owner, const void *address);
-/** After views have ended, without any lock: remove the handler if no view is left that needs it. */
+/** After views have ended, without any lock: remove the handler if no view is left that needs
+ *  it. */
 void mapping_views_tidy(void);
 /** From the handler: the connection that shows memory at @p address, held until released. NULL if
  *  none does. */

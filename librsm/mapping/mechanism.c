@@ -48,8 +48,8 @@ static bool try_thread(struct mapping *mapping)
     return true;
 }
 
-/* Where nothing may be read, no page ever becomes accessible: each store is decoded and sent, which
- * takes a signal, and a load is the program's to hear of by SIGSEGV as with any memory. */
+/* Without the right to read, no page becomes accessible: each store is decoded and sent, which
+ * takes a signal, and a load raises the program's SIGSEGV as with any memory. */
 static enum rsm_status choose_trap(struct mapping *mapping)
 {
     bool wants_thread =

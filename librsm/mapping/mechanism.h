@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Ways to learn of accesses to a view: how its pages become inaccessible, readable and writable,
- * and who is told when they were not. One is chosen for each connection; nobody else knows which.
+ * Mechanisms that trap accesses to a view: how its pages become inaccessible, readable and
+ * writable, and where refused accesses go. One is chosen for each connection; the other parts do
+ * not depend on the choice.
  */
 #ifndef RSMCORE_MAPPING_MECHANISM_H
 #define RSMCORE_MAPPING_MECHANISM_H
@@ -11,7 +12,7 @@
 
 struct mapping_mechanism {
     const char *name; /**< for the log */
-    bool signals;     /**< a refused access raises SIGSEGV; else a thread of ours is told */
+    bool signals;     /**< a refused access raises SIGSEGV; else it goes to the engine's thread */
 
     /** Get ready for the first view, and end after the last has gone. NULL: nothing to do. */
     enum rsm_status (*start)(struct mapping *mapping);
@@ -20,16 +21,16 @@ struct mapping_mechanism {
     /** The addresses of a new view, which are PROT_NONE: accesses are learnt of from now on, and
      *  all are refused. */
     bool (*attach)(struct mapping *mapping, const struct mapping_view *view);
-    /** Before the last flush: nobody can store to the view any more. What was stored is still to be
-     *  found. NULL: the flush sees to it. */
+    /** Stop stores to the view, before the last flush. What was stored must remain. NULL: the flush
+     *  does it. */
     void (*seal)(struct mapping *mapping, const struct mapping_view *view);
     /** They have been unmapped. NULL: nothing to do. */
     void (*detach)(struct mapping *mapping, const struct mapping_view *view);
 
-    /** Give pages of the view, @p first counted from its beginning, the access that @p state
-     *  allows within its rights. With any other than MAPPING_NONE @p count is 1. On return no
-     *  thread stores where it must not. False: the kernel refused. NULL: nobody asks for it, for
-     *  pages of views are always accessible. */
+    /** Give pages of the view, @p first counted from its beginning, the access that @p state allows
+     *  within its rights. With any other than MAPPING_NONE @p count is 1. On return no thread
+     *  stores where it must not. False: the kernel refused. NULL: not called, because pages of
+     *  views are always accessible. */
     bool (*protect)(struct mapping *mapping, const struct mapping_view *view, uint32_t first,
                     uint32_t count, enum mapping_state state);
 };
@@ -37,8 +38,8 @@ struct mapping_mechanism {
 /** Page protection and SIGSEGV: works everywhere. */
 extern const struct mapping_mechanism mapping_by_protection;
 
-/** userfaultfd and a thread that is told: threads that block signals work, and where the kernel
- *  grants it, system calls. Stores are not decoded. */
+/** userfaultfd and a thread: works for threads that block signals and, if the kernel permits it,
+ *  for system calls. Stores are not decoded. */
 extern const struct mapping_mechanism mapping_by_thread;
 
 /** Nothing is refused; the kernel notes which pages were stored to. */

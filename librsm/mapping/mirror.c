@@ -105,8 +105,8 @@ static void merge_word(_Atomic uint64_t *live, uint64_t *twin, uint64_t fetched)
         *twin = (*twin & own) | (fetched & ~own);
 }
 
-/* Words of the twin that are as fetched leave nothing to do. What remains of the page behind the
- * end of the segment is nobody's. */
+/* Words of the twin that are as fetched leave nothing to do. The rest of the page beyond the end of
+ * the segment is ignored. */
 static void merge_page(struct mapping_space *space, uint32_t page, uint8_t *fetched)
 {
     _Atomic uint64_t *live = (_Atomic uint64_t *)(void *)mapping_copy_of(space, page);
@@ -133,7 +133,7 @@ static bool fetch(struct mapping_space *space, uint32_t first, uint32_t count)
 
 /* ---------------------------------------------------------------- what is shown */
 
-/* Nobody sees the page yet. Without @p fetched it stays what it was, which is all that there is. */
+/* No view shows the page yet. Without @p fetched its old contents remain. */
 static void begin_page(struct mapping_space *space, uint32_t page, uint8_t *fetched)
 {
     uint8_t *copy = mapping_copy_of(space, page);
@@ -250,8 +250,8 @@ uint32_t mapping_mirror_refresh(struct mapping_space *space, uint32_t from, uint
 
 /* ---------------------------------------------------------------- the background */
 
-/* After a turn through the mapping, and some time, in which nobody has changed anything it is
- * likely that nobody uses it, and what the background costs would be for nothing. */
+/* After a pass over the mapping and some time without any change, the mapping is probably unused:
+ * slow the background down. */
 static uint32_t slowness(const struct mapping_space *space)
 {
     uint32_t turn = space->mirror->shown_count / MAPPING_MIRROR_PACE;

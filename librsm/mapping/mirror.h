@@ -6,8 +6,8 @@
  * stored to; what the peer has written is read again and again and merged, byte by byte, where the
  * program has stored nothing.
  *
- * This part knows neither the kernel nor threads; who calls it holds the space's lock. The program
- * goes on storing meanwhile.
+ * This part uses neither the kernel nor threads; callers hold the space's lock. The program goes on
+ * storing meanwhile.
  */
 #ifndef RSMCORE_MAPPING_MIRROR_H
 #define RSMCORE_MAPPING_MIRROR_H
@@ -21,7 +21,7 @@ struct mapping_mirror {
     uint32_t turn;      /* where the refresh in the background goes on */
     uint64_t refreshed; /* us: when it last did */
     uint64_t looked;    /* us: when a flush last looked for stores */
-    uint32_t quiet;     /* steps of the background since somebody was seen to change something */
+    uint32_t quiet;     /* background steps since the last change that was seen */
 
     /** Add to `stored` the pages that the program has stored to since the last time. What was
      *  stored before this returns is either noticed by it or by the next, and is in the copy. */
@@ -52,9 +52,9 @@ void mapping_mirror_keep(struct mapping_space *space, uint32_t first, uint32_t e
 /** Send what the program has stored. */
 void mapping_mirror_flush(struct mapping_space *space);
 
-/** Read shown pages from the first at or behind @p from on again, not as far as @p end and at most
- *  @p most (no more than MAPPING_BUFFER_PAGES). Returns where to go on, or MAPPING_NO_PAGE: there
- *  are no more, or it is no use. */
+/** Read shown pages in [@p from, @p end) again, at most @p max of them (up to
+ *  MAPPING_BUFFER_PAGES). Returns where to continue, or MAPPING_NO_PAGE: there are no more, or
+ *  reading failed. */
 uint32_t mapping_mirror_refresh(struct mapping_space *space, uint32_t from, uint32_t end,
                                 uint32_t max);
 

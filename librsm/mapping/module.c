@@ -83,7 +83,7 @@ static void acquire(struct rsm_conn *conn)
     mapping_reread_all(mapping, 0, mapping->space.page_count);
 }
 
-/* Nobody is told of what has not arrived, and barriers say why. */
+/* No signal is sent for data that has not arrived. Barriers report the cause. */
 static enum rsm_status conn_signal(struct rsm_conn *conn, bool coalesce)
 {
     struct mapping *mapping = mapping_of(conn);
@@ -273,7 +273,7 @@ static enum rsm_status conn_unmap(struct rsm_conn *conn, void *address, size_t l
     return RSM_ST_OK;
 }
 
-/* Signals of the exporter. Who waits for them sees to what the views show. */
+/* Signals of the exporter. A wait for them also refreshes the views. */
 
 static int conn_signal_fd(struct rsm_conn *conn)
 {

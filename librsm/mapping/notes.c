@@ -53,8 +53,8 @@ static bool was_written(const struct scan_region *region)
     return (region->categories & PAGE_WAS_WRITTEN) != 0 || region->categories == 0;
 }
 
-/* Protect what has been written in [at, end), and tell what that is, as far as there is room for
- * it. Returns the number of regions, with *reached where to go on; -1. */
+/* Write-protect the pages written in [at, end), and list them as far as there is room. Returns the
+ * number of regions, or -1. *reached: where to continue. */
 static int scan(int pagemap, uintptr_t at, uintptr_t end, struct scan_region *regions,
                 uintptr_t *reached)
 {

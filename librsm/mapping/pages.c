@@ -99,8 +99,8 @@ __attribute__((no_sanitize_thread)) static void update_copy(struct mapping_space
             copy[i] = fresh[i];
 }
 
-/* Make the copy what the segment has. A page that cannot be fetched stays as it was last known: the
- * error is the barrier's to tell, and the program goes on. */
+/* Fetch the page from the segment. On failure it keeps its last contents; the barrier reports the
+ * error, and the program continues. */
 static void bring(struct mapping_space *space, uint32_t page)
 {
     struct mapping_page *entry = &space->page[page];

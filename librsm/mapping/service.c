@@ -21,7 +21,7 @@ enum { LINGER_US = 1000 };
 static void wait_for_work(struct mapping *mapping, uint32_t seen, uint32_t us)
 {
     const struct timespec time = rsm_timespec(us * RSM_NS_PER_US);
-    /* Who posts after the look at `work` that the call begins with sees this. */
+    /* A thread that posts after the call's first check of `work` sees this. */
     atomic_store(&mapping->asleep, us == 0 || us > LINGER_US);
     (void)syscall(SYS_futex, &mapping->work, FUTEX_WAIT_PRIVATE, seen, us > 0 ? &time : NULL, NULL,
                   0);

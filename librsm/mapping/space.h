@@ -2,17 +2,17 @@
 /**
  * @file
  * The pages of one software-mapped connection: which are present here, which may be stored to, and
- * how they go to and come from the remote segment. This part knows no signal and no thread; who
- * calls it holds the space's lock. doc/architecture.md has the decisions behind them.
+ * how they go to and come from the remote segment. This part uses neither signals nor threads;
+ * callers hold the space's lock. doc/architecture.md has the decisions behind them.
  *
  * A page is
- *  - NONE: not accessible. What it has of the last time is only a guess at its contents.
- *  - RO: loads go to the local copy, which is read again every now and then; stores are trapped.
- *  - RW: stores go to the local copy, and what differs from the twin is sent by the next flush,
- *    which ends in NONE. Its twin was read when it became RW, whatever was cached before: a store
+ *  - NONE: not accessible. Its old contents are only a guess at the present ones.
+ *  - RO: loads go to the local copy, which is refreshed now and then; stores are trapped.
+ *  - RW: stores go to the local copy. The next flush sends what differs from the twin, and the page
+ *    becomes NONE. The twin is read when the page becomes RW, whatever was cached before: a store
  *    of the value that the peer has just overwritten must be seen as a change.
  *
- * In mirror mode all pages are NONE as far as this goes: mirror.h has what it does instead.
+ * In mirror mode all pages are NONE here: see mirror.h.
  */
 #ifndef RSMCORE_MAPPING_SPACE_H
 #define RSMCORE_MAPPING_SPACE_H
@@ -106,11 +106,11 @@ struct mapping_space {
 /**
  * What the caller has stored to or loaded from a view comes before what it loads next.
  *
- * A thread that got at a page did so after the page was made accessible, and `opening` is set before
- * that: the kernel's locks are between the two. But the load of `opening` must not be carried out
- * before the access to the view has found the page accessible. An x86 processor retires loads in
- * program order and repeats those whose value has changed meanwhile; arm64 lets a load pass an
- * earlier store, and its translation, unless there is a fence.
+ * A thread that got at a page did so after the page was made accessible, and `opening` is set
+ * before that: the kernel's locks are between the two. But the load of `opening` must not be
+ * carried out before the access to the view has found the page accessible. An x86 processor retires
+ * loads in program order and repeats those whose value has changed meanwhile; arm64 lets a load
+ * pass an earlier store, and its translation, unless there is a fence.
  */
 static inline void mapping_accesses_done(void)
 {
@@ -176,9 +176,9 @@ bool mapping_reassert(struct mapping_space *space, uint32_t page);
 /** Whether a decoded store to the page, @p at bytes from its beginning, should make it RW instead
  * of being sent by itself; counts it as @p weight stores (1 or more). */
 bool mapping_prefers_twin(struct mapping_space *space, uint32_t page, size_t at, unsigned weight);
-/** Do a decoded store: the local copies of its pages, if they are anybody's, and the segment,
- * behind all that was stored before. [offset, offset + length) is inside the segment; length is at
- * most a page. */
+/** Do a decoded store: to the local copies of its pages, if there are any, and to the segment,
+ * after all earlier stores. [offset, offset + length) is inside the segment; length is at most a
+ * page. */
 void mapping_store(struct mapping_space *space, uint64_t offset, const void *bytes, size_t length);
 /** Read an RO page again; every 16th time in a row it becomes NONE instead. */
 void mapping_refresh(struct mapping_space *space, uint32_t page);
@@ -211,7 +211,7 @@ uint8_t *mapping_buffer(struct mapping_space *space, size_t length);
 /** Send pieces out of the buffer; they may arrive in any order. */
 enum rsm_status mapping_send(struct mapping_space *space, const struct rsm_transfer *vec,
                              unsigned count);
-/** What has been sent so far arrives before what will be. */
+/** Order: what has been sent so far arrives before what is sent later. */
 void mapping_order(struct mapping_space *space);
 /** Wait for what has been sent. Failures are counted. */
 void mapping_settle(struct mapping_space *space);

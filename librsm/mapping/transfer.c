@@ -26,8 +26,8 @@ static enum rsm_status to_inner(struct rsm_conn *inner, const struct transfer *w
                             : ops->get_elems(inner, what->offset, what->dst, what->width, count);
 }
 
-/* A connection that has gone leaves memory that nobody else sees, for transfers as for loads and
- * stores; that nothing arrives any more is the barrier's to tell. */
+/* After a connection has gone, transfers use private memory, as loads and stores do. The barrier
+ * reports that nothing arrives any more. */
 static enum rsm_status without_peer(struct mapping *mapping, const struct transfer *what,
                                     enum rsm_status status)
 {

@@ -8,7 +8,7 @@ static bool is_final(enum rsm_status status)
     return status == RSM_ST_ABORTED || status == RSM_ST_UNREACHABLE || status == RSM_ST_STALE;
 }
 
-/* Nobody is told but the barriers. */
+/* Only barriers report it. */
 void mapping_fail(struct mapping_space *space, enum rsm_status status)
 {
     if (status == RSM_ST_OK)

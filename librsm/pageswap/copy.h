@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Copying pages that other threads and processes are storing into.
+ * Copy pages while other threads and processes store to them.
  *
  * Eight bytes at a time and never twice from the same place in one pass, so that an aligned word is
- * copied whole. The sanitizers are told to look away: the race is meant, and the memory is the
- * application's, redzones and all.
+ * copied whole. The functions are exempt from sanitizers: the race is intended, and the memory is
+ * the application's, including redzones.
  */
 #ifndef RSMCORE_COPY_H
 #define RSMCORE_COPY_H

@@ -52,15 +52,15 @@ static void resume_stores(struct rsmcore_freezer *freezer, bool replaced)
 #endif
 }
 
-/* Touch pages to be read, many at a time. Kernels without this call do it one by one, in the copy. False:
- * there is nothing behind some of them, as behind the end of a mapped file. */
+/* Touch pages to be read, many at a time. Kernels without this call do it one by one, in the copy.
+ * False: there is nothing behind some of them, as behind the end of a mapped file. */
 static bool populate(void *at, size_t length)
 {
     return madvise(at, length, MADV_POPULATE_READ) == 0 || errno != EFAULT;
 }
 
-/* Make the kernel give the memory behind a mapping now, instead of a SIGBUS in the copy. Not by
- * fallocate(2): importers who have the memory, too, could hold its inode's lock for ever. */
+/* Make the kernel give the memory behind a mapping now, instead of a SIGBUS in the copy.
+ * fallocate(2) is not used: importers that have the memory could hold its inode's lock for ever. */
 static enum rsm_status reserve(char *at, size_t length)
 {
     int result;
@@ -89,7 +89,7 @@ static bool fill_hole(void *at, size_t length, int protection, int fd, uint64_t 
 struct swap_in {
     int fd;
     bool regular; /* memory, and no device: it can be asked for */
-    bool fresh;   /* and nobody else has had it */
+    bool fresh;   /* and no other process has had it */
 };
 
 /* scratch is a mapping of the memfd at this offset; it is gone on success. */
@@ -213,8 +213,8 @@ static enum rsm_status put_much_in(struct rsmcore_freezer *freezer, const struct
     return status;
 }
 
-/* Whether there is memory for what the file does not have yet of this part. The kernel would end the process instead of
- * telling it, where a control group has a limit. */
+/* Whether there is memory for what the file does not have yet of this part. The kernel would end
+ * the process instead of telling it, where a control group has a limit. */
 static bool has_room(const struct stat *file, size_t length)
 {
     uint64_t size = (uint64_t)file->st_size, has = (uint64_t)file->st_blocks * 512;
@@ -240,7 +240,7 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
     enum rsm_status status = RSM_ST_OK;
     if (fstat(fd, &file) != 0)
         return RSM_ST_NO_MEMORY;
-    /* What a device says of its size means nothing; who has the descriptor knows it. */
+    /* The size of a device means nothing; the caller knows it. */
     bool regular = S_ISREG(file.st_mode);
     const struct swap_in swap = {.fd = fd, .regular = regular, .fresh = fresh && regular};
     for (size_t i = 0; regular && i < parts->count; i++) {

@@ -17,7 +17,8 @@
  * child of fork() shares it.
  *
  * Knows no daemon, no segment and no transport. Callers serialise swaps of one process
- * (region/region_lock.h is one lock); other threads may do what they like with the memory meanwhile.
+ * (region/region_lock.h is one lock); other threads may do what they like with the memory
+ * meanwhile.
  */
 #ifndef RSMCORE_PAGESWAP_H
 #define RSMCORE_PAGESWAP_H
@@ -61,9 +62,9 @@ enum {
     /** Flags of rsmcore_range_check() and rsmcore_swap_in() (this first one of both). */
     RSMCORE_RANGE_ALLOW_SHARED_FILE = 1, /**< a regular file mapped MAP_SHARED is acceptable */
     RSMCORE_SWAP_FRESH =
-        2, /**< of rsmcore_swap_in(): it is a memfd that only this process and the daemon
-                                 have had, so that nobody sees it change by other steps than whole words,
-                                 or can hold the lock that write(2) takes */
+        /** for rsmcore_swap_in(): only this process and the daemon have had the memfd, so no other
+         *  process can see a word change in parts, or hold the lock that write(2) takes */
+    2,
 };
 
 /** How long rsmcore_swap_in() waits for another process that shares the memory: children of this

@@ -28,7 +28,7 @@ static _Atomic uintptr_t ever_start = UINTPTR_MAX, ever_end;
 /* Threads in the handler that have not yet found out whose fault theirs is. */
 static _Atomic unsigned deciding;
 
-/* Whether the fault was a store, as far as the processor tells. */
+/* Whether the fault was a store, if the processor reports that. */
 static bool is_store(const ucontext_t *context)
 {
 #if defined(__x86_64__)
@@ -92,7 +92,7 @@ static void remove_handler(void)
 }
 
 /* Held from freeze() to thaw(), and while the handler is installed or restored: a child must not
- * find memory frozen that nobody in it will thaw, nor half a change of handlers. */
+ * find frozen memory that no thread in it thaws, nor a half-done change of handlers. */
 RSMCORE_FORK_PART(window, RSMCORE_FORK_FREEZE, remove_handler);
 
 enum rsm_status rsmcore_segvwait_begin(void)

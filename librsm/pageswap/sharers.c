@@ -133,6 +133,6 @@ enum rsmcore_sharers rsmcore_sharers_of(const struct rsmcore_vma *vma)
         verdict = ask_page_tables(vma);
     if (verdict == UNKNOWN)
         verdict = ask_processes(vma);
-    /* Whoever cannot be seen may be there: swapping would cut that process off without a word. */
+    /* A sharer may exist unseen, and a swap would cut it off silently. */
     return verdict == ALONE ? RSMCORE_SHARERS_NONE : RSMCORE_SHARERS_OTHERS;
 }

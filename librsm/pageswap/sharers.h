@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file Who else maps the pages of a shared mapping. */
+/** @file Find other processes that map the pages of a shared mapping. */
 #ifndef RSMCORE_SHARERS_H
 #define RSMCORE_SHARERS_H
 
@@ -12,13 +12,13 @@ enum rsmcore_sharers {
 };
 
 /**
- * Who else maps pages of this shared mapping, at this moment. A child that has not come from fork
- * to exec yet is another process.
+ * Find out whether other processes, or second mappings, map pages of this shared mapping now. A
+ * child between fork and exec is another process.
  *
- * For System V segments the kernel's attach count decides. For the rest: the page tables say
- * whether somebody else has touched a page, and the maps of all processes that this one may look at
- * whether somebody could. If this process cannot find out now, for want of descriptors or memory,
- * the answer is RSMCORE_SHARERS_OTHERS.
+ * For System V segments the kernel's attach count decides. For other mappings, the page tables show
+ * whether another process has touched a page, and /proc/PID/maps, of all processes that this one
+ * may inspect, whether one could. If that fails for lack of descriptors or memory, the result is
+ * RSMCORE_SHARERS_OTHERS.
  */
 enum rsmcore_sharers rsmcore_sharers_of(const struct rsmcore_vma *vma);
 

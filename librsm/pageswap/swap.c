@@ -32,7 +32,7 @@ static enum rsm_status make_alias(struct rsmcore_origin_run *run)
     void *alias = mremap((void *)run->start, 0, run->length, MREMAP_MAYMOVE);
     if (alias == MAP_FAILED)
         return RSM_ST_NO_MEMORY;
-    /* A child must not keep the original attached: it could not tell, and it would count as a
+    /* A child must not keep the original attached: it does not know of it, and would count as a
      * sharer at the next export. */
     (void)madvise(alias, run->length, MADV_DONTFORK);
     run->origin.alias = (uintptr_t)alias;

@@ -32,8 +32,8 @@ struct rsmcore_vma_reader {
  *  cannot be read. */
 bool rsmcore_vma_open(struct rsmcore_vma_reader *reader, pid_t pid, uintptr_t from);
 
-/** Next mapping in ascending order. False at the end, or after a read error, which
- *  reader->file.failed tells. */
+/** Next mapping in ascending order. False at the end, or after a read error, which sets
+ *  reader->file.failed. */
 bool rsmcore_vma_next(struct rsmcore_vma_reader *reader, struct rsmcore_vma *vma);
 
 void rsmcore_vma_close(struct rsmcore_vma_reader *reader);
@@ -42,7 +42,7 @@ void rsmcore_vma_close(struct rsmcore_vma_reader *reader);
  * none; RSM_ST_NO_MEMORY: the mappings cannot be read now, as without a free descriptor. */
 enum rsm_status rsmcore_vma_find(uintptr_t address, struct rsmcore_vma *vma);
 
-/** The same, for those to whom it makes no difference why there is none. */
+/** The same, for callers that treat a failure as if there were none. */
 bool rsmcore_vma_from(uintptr_t address, struct rsmcore_vma *vma);
 
 /** Narrow *vma to what it shares with [start, end), which must not be nothing. */

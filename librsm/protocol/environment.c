@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "protocol/map_settings.h"
 
-enum { NAME_MAX_BYTES = 64 }; /* of a name that is told; a longer one is cut */
+enum { NAME_MAX_BYTES = 64 }; /* of a name in a message; a longer one is cut */
 
 static const char *const known[] = {"RSM_NODE",      "RSM_RUNTIME_DIR", "RSM_LOG",
                                     "RSM_RSMD",      "RSM_MODULE_DIR",  "RSM_SEGMENTID_FILE",

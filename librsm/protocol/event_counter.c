@@ -73,11 +73,11 @@ bool rsm_event_counter_post(struct rsm_event_counter *counter, uint32_t count, b
     note_processor(counter);
     bool relay = counter->relay != 0;
     uint32_t pending = atomic_load(&counter->pending), sum;
-    /* Stored even where it stays as it is, because a load alone would order nothing against whoever
-     * consumes the event that is pending: with the weak order of arm64 he could have loaded the
-     * poster's data too early and the poster find his event not yet consumed. A consumer whose
-     * exchange comes later finds the data by this one, and one whose exchange came before leaves 0
-     * here. */
+    /* Store the counter even if it does not change: a load alone is not ordered against the
+     * consumer of the pending event. With the weak order of arm64 the consumer could load the
+     * poster's data too early while the poster finds the event not yet consumed. A consumer whose
+     * exchange comes later finds the data by this store, and one whose exchange came before leaves
+     * 0 here. */
     do
         sum = posted(pending, count, coalesce, relay);
     while (!atomic_compare_exchange_weak(&counter->pending, &pending, sum));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Posting to an event counter (protocol/sharedmem.h): what processes do to each other's, and rsmd to
- * those of its clients when an event comes from another host. Any number of threads and processes
- * may.
+ * Posting to an event counter (protocol/sharedmem.h): what processes do to each other's, and rsmd
+ * to those of its clients when an event comes from another host. Any number of threads and
+ * processes may.
  */
 #ifndef RSMCORE_EVENT_COUNTER_H
 #define RSMCORE_EVENT_COUNTER_H
@@ -19,14 +19,15 @@ struct rsm_event_counter *rsm_event_counter_map(int fd);
 void rsm_event_counter_unmap(struct rsm_event_counter *counter);
 
 /**
- * Post @p count events, or with @p coalesce one unless some are pending, and wake who sleeps. A
- * counter at its end stays there. On a relay counter a coalesced event is recorded for the other
- * host, where alone it can be told whether it counts.
+ * Post @p count events, or with @p coalesce one unless some are pending, and wake a sleeper. A
+ * counter at its maximum stays there. On a relay counter a coalesced event is recorded for the
+ * other host, which decides whether it counts.
  * @return whether the owner's poll descriptor has to be made readable, which rsmd does.
  */
 bool rsm_event_counter_post(struct rsm_event_counter *counter, uint32_t count, bool coalesce);
 
-/** Take back an event that was posted just now, as if it had not been. False: it has been consumed. */
+/** Take back an event that was posted just now, as if it had not been. False: it has been
+ *  consumed. */
 bool rsm_event_counter_retract(struct rsm_event_counter *counter, bool coalesce);
 
 /** Whether the owner has a poll descriptor. */

@@ -47,8 +47,8 @@ enum mapping_atomics {
     MAPPING_ATOMICS_SIGBUS, /**< a locked instruction that is trapped raises SIGBUS */
 };
 
-/** The mechanism that tells the engine of accesses to the mappings of one connection, and, of
- *  MAPPING_USED_MIRROR, that nothing does. */
+/** The mechanism that traps accesses to the mappings of one connection. MAPPING_USED_MIRROR: none
+ *  does. */
 enum mapping_used_trap {
     MAPPING_USED_NONE, /**< the engine has made no mapping */
     MAPPING_USED_SIGNAL,

@@ -61,9 +61,9 @@ int rsm_packet_await_for(int socket, uint32_t max_ms);
 bool rsm_packet_refuse_fds(int socket);
 
 /**
- * Look at the next packet without taking it, and without waiting. For sockets that no descriptors
- * are expected on, with SO_PASSCRED set: who receives a descriptor has to close it, and that can
- * block for as long as its sender likes. So can closing a socket whose queue holds such a packet.
+ * Peek at the next packet, without waiting. For sockets on which no descriptors are expected, with
+ * SO_PASSCRED set: a received descriptor has to be closed, which can block for as long as its
+ * sender likes. So can closing a socket whose queue holds such a packet.
  * @param head         gets the packet's first @p size bytes at most.
  * @param brings_fds   whether there are descriptors beside it.
  * @return bytes in @p head; 0 at end of file or for an empty packet; a negative errno value.

@@ -5,17 +5,17 @@
  *
  * Messages travel on a unix SOCK_SEQPACKET socket, one message a packet, descriptors beside it
  * (SCM_RIGHTS). A client sends a request and gets exactly one reply with the same sequence number;
- * rsmd never speaks unasked. Only replies carry descriptors: where the kernel can refuse those that
- * a client sends (SO_PASSRIGHTS) the client gets EPERM, elsewhere rsmd ends the connection.
- * Requests begin in order. Their replies come in order, too, but for those that take long, which
- * come when they are ready: to an IMPORT_CONNECT that another host has to answer, to EXTENT_ALLOC
- * and EXPORT_CREATE while memory is registered, to EXTENT_FREE while it is freed. Everything is
- * little-endian (codec.h). doc/architecture.md tells the story; the reference is messages.def, which
- * lists the messages and says how to add one, and bodies.def, which has their fields.
+ * rsmd sends nothing else. Only replies carry descriptors: where the kernel can refuse those that a
+ * client sends (SO_PASSRIGHTS) the client gets EPERM, elsewhere rsmd ends the connection. Requests
+ * begin in order. Replies come in order, too, except those that take long, which come when they are
+ * ready: to an IMPORT_CONNECT that another host has to answer, to EXTENT_ALLOC and EXPORT_CREATE
+ * while memory is registered, to EXTENT_FREE while it is freed. Everything is little-endian
+ * (codec.h). doc/architecture.md gives an overview. The reference is messages.def, which lists the
+ * messages and the steps to add one, and bodies.def, which has their fields.
  *
- * A process talks to the rsmd of its own node (role: client of the node) for everything it exports
- * and to learn of others, and directly to the rsmd of another node *on the same host* for what it
- * imports from there. `IMPORT_CONNECT` to a node of another host goes to the own node's rsmd.
+ * A process uses the rsmd of its local node (role: client of the node) for all that it exports and
+ * to find other nodes, and directly the rsmd of another node *on the same host* for what it imports
+ * from that node. `IMPORT_CONNECT` to a node of another host goes to the local node's rsmd.
  */
 #ifndef RSMCORE_PROTO_H
 #define RSMCORE_PROTO_H
@@ -81,8 +81,8 @@ size_t rsm_msg_encode(const struct rsm_msg *msg, void *buffer, size_t capacity);
  *  wrong with the rest. False: it is not of this protocol. */
 bool rsm_msg_peek(const void *buffer, size_t length, uint32_t *type, uint32_t *sequence);
 
-/** The version that a packet of this protocol is of, 0 if it is too short to say. The header is the
- *  same in all versions, so that two that do not fit can tell each other so. */
+/** The protocol version of a packet; 0: it is too short. The header is the same in all versions, so
+ *  that two ends that do not fit can report that. */
 uint32_t rsm_msg_version(const void *buffer, size_t length);
 
 /**

@@ -54,7 +54,7 @@ enum rsm_event_end {
 enum rsm_record_event {
     RSM_RECORD_CONNECTED = 1,
     RSM_RECORD_DISCONNECTED = 2, /* by the importer */
-    RSM_RECORD_CUT = 3,          /* by the exporter, who unpublished the segment */
+    RSM_RECORD_CUT = 3,          /* by the exporter, which unpublished the segment */
     RSM_RECORD_LOST = 4,        /* the process at the other end, its node or the fabric has gone, or
                                    the exporter has cut the importer off */
     RSM_RECORD_UNAVAILABLE = 5, /* the exporter asks its importers to leave; the memory is still
@@ -70,27 +70,28 @@ enum rsm_interrupt_kind {
     RSM_INTERRUPT_DATA = 2,  /* has a queue of messages */
 };
 
-/** What a page of INSPECT tells of. */
+/** The content of a page of INSPECT. */
 enum rsm_inspect_what {
     RSM_INSPECT_EXPORTS = 1,
     RSM_INSPECT_IMPORTS = 2,
 };
 
-/** How far a segment is. Of SISCI, which has states for adapters, it is the farthest of them. */
+/** The state of a segment. Of a SISCI segment, which has one for each adapter, the most
+ *  advanced. */
 enum rsm_inspect_state {
     RSM_INSPECT_NEW = 0,       /* without an id */
     RSM_INSPECT_CREATED = 1,   /* SISCI: it has an id */
     RSM_INSPECT_PREPARED = 2,  /* SISCI: it is prepared on an adapter */
-    RSM_INSPECT_AVAILABLE = 3, /* whoever has the right may connect */
+    RSM_INSPECT_AVAILABLE = 3, /* importers with the right may connect */
 };
 
-/** How far a link to another host's rsmd is. */
+/** The state of a link to another host's rsmd. */
 enum rsm_link_state {
     RSM_LINK_DOWN = 1,
     RSM_LINK_STARTING = 2, /* connected, not yet authenticated */
     RSM_LINK_UP = 3,
     RSM_LINK_NEIGHBOUR = 4, /* on this host, in the same runtime directory: needs no link */
-    RSM_LINK_SELF = 5,      /* this node; the address is where it listens if anybody calls it */
+    RSM_LINK_SELF = 5,      /* this node; the address is where it listens, if other nodes call it */
 };
 enum rsm_link_auth {
     RSM_LINK_AUTH_NONE = 1,
@@ -105,7 +106,7 @@ enum rsm_shares_resource {
     RSM_SHARES_BYTES = 3,       /* in extents, populated or not */
     RSM_SHARES_PINNED = 4,      /* bytes in extents of transports that pin them */
     RSM_SHARES_FORWARDS = 5,    /* requests that other hosts have not answered yet */
-    RSM_SHARES_RECORDS = 6,     /* records and messages that nobody has fetched yet */
+    RSM_SHARES_RECORDS = 6,     /* records and messages that are not fetched yet */
     RSM_SHARES_INTERRUPTS = 7,
     RSM_SHARES_THREADS = 8, /* that transports keep for connections */
     RSM_SHARES_COUNT = 9,

@@ -168,7 +168,7 @@ static void disconnect_service(int socket)
     rsmcore_fork_unlock(&service);
 }
 
-/* Wait until a node is there, or who accepted the connection hangs up: the daemon cannot start. */
+/* Wait until a node is available, or the acceptor hangs up, because the daemon cannot start. */
 static void await_any_node(const struct rsmcore_runtime *runtime, int socket)
 {
     struct rsmcore_runtime found = *runtime;
@@ -195,8 +195,8 @@ static void start_service(const struct rsmcore_runtime *runtime)
     disconnect_service(socket);
 }
 
-/* The system has nodes, and the one asked for is none of them. A daemon of the user's own would never
- * meet them: two nodes meet in one directory. */
+/* The system has nodes, and the one asked for is none of them. A daemon of the user's own would
+ * never meet them: two nodes meet in one directory. */
 static enum rsm_status refuse_node(const struct rsmcore_runtime *runtime, uint32_t lowest)
 {
     rsm_log_error(
@@ -207,9 +207,9 @@ static enum rsm_status refuse_node(const struct rsmcore_runtime *runtime, uint32
     return RSM_ST_UNREACHABLE;
 }
 
-/* Take the system's directory if it has any daemon's node, of which the lowest is chosen if none was
- * asked for: whether or not its daemon runs now, because a process is not to change its node when a
- * daemon is restarted. RSM_ST_NOT_FOUND: the system has no node. */
+/* Take the system's directory if it has any daemon's node, of which the lowest is chosen if none
+ * was asked for: whether or not its daemon runs now, because a process is not to change its node
+ * when a daemon is restarted. RSM_ST_NOT_FOUND: the system has no node. */
 static enum rsm_status use_system_directory(struct rsmcore_runtime *runtime, bool any_node)
 {
     char why[WHY_MAX];
@@ -283,8 +283,8 @@ static enum rsm_status use_given_directory(struct rsmcore_runtime *runtime, cons
     return check_chosen(runtime, "remove it");
 }
 
-/* Where the login manager makes the user's XDG_RUNTIME_DIR. It belongs to nobody else: only root
- * can make it. */
+/* The directory that the login manager makes as the user's XDG_RUNTIME_DIR. Only root can make
+ * it. */
 static bool use_login_directory(struct rsmcore_runtime *runtime)
 {
     char path[32], why[WHY_MAX];
@@ -296,9 +296,9 @@ static bool use_login_directory(struct rsmcore_runtime *runtime)
            rsmcore_trust_directory(runtime->directory, why, sizeof why) != RSM_ST_DENIED;
 }
 
-/* In a directory that all may write, whoever is first has the name. All processes of the user that
- * find another one's there go on to the same place. The user's home is none: several hosts may
- * share it. */
+/* In a directory that all may write, the first user to take the name has it. If that is another
+ * user, all processes of this user choose the same next place. The home directory does not serve:
+ * several hosts may share it. */
 static enum rsm_status use_common_directory(struct rsmcore_runtime *runtime)
 {
     char why[WHY_MAX];

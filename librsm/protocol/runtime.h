@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Where a node's daemon is found: runtime directory, socket and lock names, node id. Used by the
- * library, which looks there, and by rsmd, which listens there.
+ * The place of a node's daemon: runtime directory, socket and lock names, node id. The library
+ * looks there, and rsmd listens there.
  *
  * Order: `RSM_RUNTIME_DIR`; else the system directory, if any daemon listens there or is configured
  * to; else `$XDG_RUNTIME_DIR/rsm`; else `/tmp/rsm-<uid>`. If another user has made that one,
- * `/run/user/<uid>/rsm` takes its place, if root has made `/run/user/<uid>` for this user. The choice
- * does not depend on the node, because only nodes of one directory meet: where the system has nodes, an
- * id that is none of them is an error. In a set-user-id program the environment is not looked at. No
- * directory is used that another user could have made (protocol/trust.h): such an `XDG_RUNTIME_DIR` is
- * passed over, any other one is an error. The node id is `RSM_NODE`, else that of the system's daemon
- * (the lowest if there are several), else 1.
+ * `/run/user/<uid>/rsm` takes its place, if root has made `/run/user/<uid>` for this user. The
+ * choice does not depend on the node, because only nodes of one directory find each other: if the
+ * system has nodes, an id that is none of them is an error. In a set-user-id program the
+ * environment is not looked at. No directory is used that another user could have made
+ * (protocol/trust.h): such an `XDG_RUNTIME_DIR` is passed over, any other one is an error. The node
+ * id is `RSM_NODE`, else that of the system's daemon (the lowest if there are several), else 1.
  *
- * A service manager may listen in the system directory at RSMCORE_SERVICE_SOCKET before anybody
- * knows the node's id, which the daemon finds out when it starts. As long as no node is there, who
- * looks for one connects to this socket, which starts the daemon, and waits for the node's name.
+ * A service manager may listen in the system directory at RSMCORE_SERVICE_SOCKET before the node's
+ * id is known, which the daemon determines when it starts. While there is no node, a process that
+ * looks for one connects to this socket, which starts the daemon, and waits for the node's socket.
  *
- * The lock file of a daemon that the library has started is empty and goes with it. A daemon that
- * somebody else has started is *configured*: its lock file says so and stays when it ends, however
- * it ends. Nobody puts another daemon in its place then; clients wait for it to come back.
+ * The lock file of a daemon that the library has started is empty and is removed with it. Any other
+ * daemon is *configured*: its lock file has a mark and stays when the daemon ends, however it ends.
+ * The library then starts no other daemon; clients wait for the configured one to come back.
  */
 #ifndef RSMCORE_RUNTIME_H
 #define RSMCORE_RUNTIME_H
@@ -54,19 +54,18 @@ void rsmcore_runtime_socket(const struct rsmcore_runtime *runtime, uint32_t node
 /** `<directory>/node-<id>.lock`, held (flock) by a running rsmd of that node. */
 void rsmcore_runtime_lock(const struct rsmcore_runtime *runtime, uint32_t node, char *path);
 
-/** What the lock file of a configured daemon holds. Users who may not read it see that it is not
- *  empty; they must not be able to open it, because whoever can may lock it, too. */
+/** The content of a configured daemon's lock file. Users who may not read it see that it is not
+ *  empty. They must not be able to open it, because then they could lock it, too. */
 #define RSMCORE_CONFIGURED "configured\n"
 
 /** Whether the node belongs to a configured daemon, running or not. */
 bool rsmcore_runtime_is_configured(const struct rsmcore_runtime *runtime, uint32_t node);
 
 /**
- * Call @p visit for each name in the directory that is one of a socket or a lock file, with the
- * node whose it is: in no order, a node twice if it has both. The directory is read, nothing is
- * opened in it.
+ * Call @p visit for each name in the directory that is one of a socket or a lock file, with its
+ * node: in no order, a node twice if it has both. Only the directory is read.
  * @param suffix  "sock" or "lock"; NULL: both.
- * @return false: the directory cannot be read; errno tells why.
+ * @return false: the directory cannot be read; errno has the reason.
  */
 bool rsmcore_runtime_each(const struct rsmcore_runtime *runtime, const char *suffix,
                           void (*visit)(void *context, uint32_t node), void *context);

@@ -15,9 +15,9 @@
  * The generation table of one rsmd: written by it alone, mapped read-only by all its clients, so
  * that an importer sees an abort by one load. `alive` is a robust futex that rsmd's main thread
  * holds: when rsmd dies, however it dies, the kernel itself sets RSM_GENERATION_TABLE_OWNER_DIED
- * there. While one rsmd hands over to the next, nobody holds it. It then has
- * RSM_GENERATION_TABLE_LEFT and, in the other bits, the second of CLOCK_MONOTONIC until which clients
- * count the daemon as alive: if no successor comes, they see its end then.
+ * there. While one rsmd hands over to the next, the futex is free. It then has
+ * RSM_GENERATION_TABLE_LEFT and, in the other bits, the second of CLOCK_MONOTONIC until which
+ * clients consider the daemon alive: without a successor by then, they see its end.
  */
 enum {
     RSM_GENERATION_TABLE_MAGIC = 0x47534d52, /* "RMSG" as bytes */
@@ -41,14 +41,15 @@ _Static_assert(sizeof(struct rsm_generation_table) ==
                    RSM_GENERATION_TABLE_HEADER + 4 * RSM_GENERATION_TABLE_SLOTS,
                "the generation table is shared between builds");
 
-/** Whether the table's owner runs, or has left for a successor that may still come. No system call. */
+/** Whether the table's owner runs, or has left for a successor that may still come. No system
+ *  call. */
 bool rsm_generation_table_is_owned(const struct rsm_generation_table *table);
 
 /**
- * An event counter: one page of a memfd of its own, mapped by the owner of the handle and by those
- * who may post to it. A poster adds to `pending`, wakes a sleeper if `waiters` is not 0 and
- * has rsmd make the poll descriptor readable if `armed` is set. The owner trusts nothing here but that a changed
- * counter means that somebody entitled to post has posted.
+ * An event counter: one page of a separate memfd, mapped by the owner of the handle and by the
+ * processes that may post to it. A poster adds to `pending`, wakes a sleeper if `waiters` is not 0
+ * and has rsmd make the poll descriptor readable if `armed` is set. The owner trusts only that a
+ * changed counter means a post by an entitled process.
  */
 struct rsm_event_counter {
     _Atomic uint32_t pending; /* events posted and not yet consumed; also the futex */
@@ -57,8 +58,9 @@ struct rsm_event_counter {
     uint32_t relay; /* 1: the counter is rsmd's own, which passes events on to another host;
                        constant */
     _Atomic uint32_t processor; /* 1 + that on which the latest poster was; 0: none yet. A hint */
-    _Atomic uint32_t direct; /* of an interrupt: 1 while a post here reaches all whom a trigger by
-                                   rsmd would reach. rsmd alone sets it */
+    /* of an interrupt: 1 while a post here reaches all receivers that a trigger by rsmd reaches.
+     * Only rsmd sets it */
+    _Atomic uint32_t direct;
     uint32_t reserved[10];
 };
 /** In `pending` of a relay: a coalesced event came before the others. */

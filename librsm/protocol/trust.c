@@ -22,8 +22,8 @@ static bool others_may_write(const struct stat *directory)
     return (directory->st_mode & (S_IWGRP | S_IWOTH)) != 0;
 }
 
-/* Whether the user runs the system's daemon: the directory that is his was given to him by root,
- * who alone can make it. One that others can write tells nothing. */
+/* Whether the user runs the system's daemon: owns the system directory, which only root can make
+ * and give away. A directory that others can write proves nothing. */
 static bool owns_system_directory(uid_t uid)
 {
     struct stat directory;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Whose daemon a process talks to, and whose directories it looks for one in.
+ * Which users' daemons and directories a process trusts.
  *
- * A daemon can read and write all that its clients export. So a process believes the daemons of
- * three users only: root, the process's own effective user, and the user who runs the system's
- * daemon, which is the owner of the system's runtime directory. That directory is compiled in; no
- * path from the environment makes anybody trusted.
+ * A daemon can read and write all that its clients export. So a process trusts only the daemons of
+ * three users: root, the process's effective user, and the user that runs the system's daemon, who
+ * is the owner of the system's runtime directory. That directory is compiled in; no path from the
+ * environment makes a user trusted.
  *
- * Directories are checked so that a mistake is named before anything is done there. What counts in
- * the end is the kernel's word about the listener, because a directory may be replaced between the
- * check and the connect.
+ * Directories are checked to report errors early. The credentials of the listener, which the kernel
+ * provides, decide, because a directory may be replaced between the check and the connect.
  *
  * Library, tools and daemon use these functions. All are thread-safe.
  */
@@ -41,8 +40,8 @@ enum rsm_status rsmcore_trust_directory(const char *path, char *why, size_t size
  *  been connected to @p path. The log says why not. */
 bool rsmcore_trust_listener(int socket, const char *path);
 
-/** As rsm_packet_connect(), to a daemon. -1 with EPERM, and the reason logged: whoever listens
- *  there is not trusted. Nothing has been sent to him then. */
+/** As rsm_packet_connect(), to a daemon. -1 with EPERM, and the reason logged: the process that
+ *  listens there is not trusted, and nothing has been sent to it. */
 int rsmcore_trust_connect(const char *path);
 
 #endif

@@ -40,9 +40,9 @@ enum rsm_status rsmcore_region_cover(struct rsmcore_control *control,
                                      size_t length);
 
 /**
- * Take every page of the range off extents that another link's rsmd has given, contents kept: that
- * one has died, and what it called them means nothing, or something else, to its successor.
- * RSM_ST_NO_MEMORY: not done for all.
+ * Take the pages of the range off extents of a previous rsmd; their contents stay. That rsmd has
+ * died, and its ids mean nothing, or something else, to its successor. RSM_ST_NO_MEMORY: some pages
+ * are still on them.
  */
 enum rsm_status rsmcore_region_uncover_stale(struct rsmcore_control *control, uintptr_t start,
                                              size_t length);
@@ -87,7 +87,8 @@ bool rsmcore_region_next(uintptr_t *start, size_t *length);
 enum rsm_status rsmcore_region_move(uintptr_t from, uintptr_t to, size_t length);
 
 /**
- * Map what lies under [start, start + length), whole pages that are wholly on extents, once more: at
+ * Map what lies under [start, start + length), whole pages that are wholly on extents, once more:
+ * at
  * @p at, over what is mapped there.
  * @param protection  as of mmap(2).
  * @return RSM_ST_OK; RSM_ST_FAULT: not covered; RSM_ST_MAP_FAILED: a part of what was at @p at may

@@ -10,7 +10,7 @@
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 /* The daemon that has not answered a request of the operation that has the turn; NULL: each did. */
 static const struct rsmcore_control *silent;
-/* Whoever has the turn is a thread of the parent. */
+/* The thread that has the turn is the parent's. */
 static void after_fork_in_child(void)
 {
     rsmcore_region_forget_all();

@@ -23,8 +23,8 @@ void rsmcore_region_unlock(void);
  * and drops it all: each region in it has to be whole, and what is not in it yet, or not any more,
  * is memory that the child loses.
  *
- * An operation waits for a daemon that does not answer once: its further requests to that daemon are sent
- * and return RSM_ST_TIMEOUT.
+ * An operation waits for a daemon that does not answer once: its further requests to that daemon
+ * are sent and return RSM_ST_TIMEOUT.
  */
 enum rsm_status rsmcore_region_call(struct rsmcore_control *control, struct rsm_msg *msg,
                                     struct rsm_packet_fds *receive);

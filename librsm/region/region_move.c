@@ -19,8 +19,8 @@ static bool fully_covered(uintptr_t start, uintptr_t end)
     return at >= end;
 }
 
-/* The pages have moved, but could not be registered where they are now: move them back, which makes
- * the region what it was. Where even that fails nobody is to find them on the extent. */
+/* The pages have moved, but could not be registered at the new place: move them back, which
+ * restores the region. If that fails, too, no segment may find them on the extent. */
 static bool move_back(struct rsmcore_region *region, const struct rsmcore_origin_run *runs,
                       size_t count)
 {

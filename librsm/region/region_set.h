@@ -29,8 +29,8 @@ struct rsmcore_region *rsmcore_regions_first(uintptr_t start, uintptr_t end);
 struct rsmcore_region *rsmcore_regions_next(struct rsmcore_region *region, uintptr_t start,
                                             uintptr_t end);
 
-/** Register the runs of one swap as regions, one of which @p spare becomes unless it is NULL. All or
- *  nothing: RSM_ST_NO_MEMORY. */
+/** Register the runs of one swap as regions, one of which @p spare becomes unless it is NULL. All
+ *  or nothing: RSM_ST_NO_MEMORY. */
 enum rsm_status rsmcore_regions_register(const struct rsmcore_origin_run *runs, size_t count,
                                          struct rsmcore_extent *extent, uintptr_t start,
                                          uint64_t offset, struct rsmcore_region *spare);

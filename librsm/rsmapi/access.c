@@ -54,7 +54,7 @@ static ALWAYS_INLINE int check_state(struct __rsm_memseg_import_handle *handle,
 static ALWAYS_INLINE enum rsm_status move(struct rsmcore_import *core, const struct access *access)
 {
     uint64_t offset = (uint64_t)access->offset;
-    /* One comparison for none and for many: a second one is seen in the time of a put of 8 bytes. */
+    /* One comparison for none and for many: a second one is measurable in a put of 8 bytes. */
     if (__builtin_expect(access->count - 1 >= RSM_PROBE_TRANSFER_BYTES / access->width - 1, 0)) {
         if (access->count == 0)
             return RSM_ST_OK;

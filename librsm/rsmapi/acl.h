@@ -10,7 +10,7 @@
 
 /**
  * Copy @p count entries of a program's list to @p acl, which has RSM_PROTO_ACL_MAX, checking them.
- * @param loopback  the segment is on loopback: one entry at most, naming the own node.
+ * @param loopback  the segment is on loopback: at most one entry, for the local node.
  * @return RSM_SUCCESS; RSMERR_BAD_ACL; RSMERR_BAD_ADDR: the list cannot be read.
  */
 int rsmapi_acl_read(const rsmapi_access_entry_t *list, uint32_t count, bool loopback,

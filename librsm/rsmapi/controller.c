@@ -25,7 +25,7 @@ static struct __rsmapi_controller_handle *controllers;
 
 /* ---------------------------------------------------------------- fork */
 
-/* Whoever opens a controller is a thread of the parent. */
+/* The thread that opens a controller is the parent's. */
 static void after_fork_in_child(void)
 {
     opening_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -196,7 +196,7 @@ static bool is_unused(const struct __rsmapi_controller_handle *controller)
     return controller->references == 0 && controller->holders == 0;
 }
 
-/* Close what nobody has open and nobody holds, which nobody can find any more. */
+/* Close a controller that is neither open nor held, and in no table any more. */
 static void close_unused(struct __rsmapi_controller_handle *unused)
 {
     rsmcore_controller_close(unused->core);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What stands behind RSMAPI's opaque handles.
+ * The structures behind RSMAPI's opaque handles.
  *
- * Every handle starts with a tag that says what it is, so that a handle of another kind is refused
- * and the functions that take either kind of segment can tell them apart. The tag is cleared
- * before a handle is freed; using a freed handle is undefined all the same.
+ * Every handle starts with a tag of its kind. So a handle of another kind is refused, and functions
+ * that take either kind of segment can distinguish them. The tag is cleared before a handle is
+ * freed; using a freed handle is undefined all the same.
  */
 #ifndef RSMAPI_HANDLE_H
 #define RSMAPI_HANDLE_H

@@ -19,7 +19,7 @@ static struct rsmapi_segment *table[BUCKETS]; /* guarded by table_lock */
  * by fork(2). Taken inside a segment's own lock and before table_lock. */
 static pthread_mutex_t consuming_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Whoever consumes is a thread of the parent. */
+/* The consuming thread is the parent's. */
 static void after_fork_in_child(void)
 {
     consuming_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -136,7 +136,7 @@ static void consume(struct rsmapi_segment *segment, struct pollfd *entry)
         rsmapi_see_stores(segment);
         entry->revents = POLLRDNORM;
     } else {
-        /* Nobody makes the descriptor readable when the daemon dies. */
+        /* The descriptor does not become readable when the daemon dies. */
         entry->revents = rsmcore_event_state(segment->event) == RSM_ST_OK ? 0 : POLLHUP;
     }
 }
@@ -186,9 +186,9 @@ static int poll_once(struct pollfd fds[], nfds_t nfds, int timeout, int *ready, 
     return *ready > 0 ? RSM_SUCCESS : RSMERR_TIMEOUT;
 }
 
-/* So long may one poll last: with segments among the entries their daemons are looked at in
- * between. Whether there are any is not known before the first, because only the kernel can tell a
- * bad array. */
+/* How long one poll(2) may last: with segments among the entries, their daemons are checked in
+ * between. Before the first poll(2) it is not known whether there are any, because only the kernel
+ * can detect a bad array. */
 static int slice(int left, bool segments)
 {
     return segments && (left < 0 || left > RSMCORE_EVENT_LOOK_MS) ? RSMCORE_EVENT_LOOK_MS : left;

@@ -60,7 +60,7 @@ static int check_connection(struct __rsm_memseg_import_handle *handle, uint32_t 
     return (atomic_load(&handle->usable) & right) == 0 ? RSMERR_PERM_DENIED : RSM_SUCCESS;
 }
 
-/* Where a cut connection is the reason, the program is told so. */
+/* Report a cut connection as such. */
 static int failed(struct __rsm_memseg_import_handle *handle, enum rsmapi_family family,
                   enum rsm_status status)
 {

@@ -91,7 +91,7 @@ static const struct translation close_errors[] = {
     {RSM_ST_ABORTED, RSMERR_CONN_ABORTED},
 };
 
-/* A segment that has gone leaves nobody to signal: the event is lost, and that is no error. */
+/* A segment that has gone has no receiver: the event is lost, and that is no error. */
 static const struct translation post_errors[] = {
     {RSM_ST_NOT_FOUND, RSM_SUCCESS},
     {RSM_ST_NOT_PUBLISHED, RSM_SUCCESS},

@@ -15,8 +15,8 @@ static unsigned generation; /* one more in each forked child */
 
 /* ------------------------------------------------------------------ fork */
 
-/* What the parent has looked up is not the child's, which may be of another node. It is given up when the
- * child asks: here nothing is called. */
+/* What the parent has looked up is not the child's, which may be of another node. It is given up
+ * when the child asks: here nothing is called. */
 static void begin_anew(void)
 {
     generation++;

@@ -22,7 +22,7 @@ struct source {
     struct sisci_map *from; /* held until the bytes have arrived */
     struct sisci_map *to;   /* owns the transfer, and so outlasts it */
     size_t from_offset, to_offset, size;
-    sci_cb_block_transfer_t callback; /* NULL: somebody waits */
+    sci_cb_block_transfer_t callback; /* NULL: a thread waits */
     void *argument;
     sci_block_transfer_t handle;
     atomic_bool stop;

@@ -102,7 +102,7 @@ static void lose(struct member *member)
     member->trigger = NULL;
 }
 
-/* Whoever removes the number and creates it again is a member that has to be found again. */
+/* A member that removes the number and creates it again has to be found again. */
 static enum rsm_status trigger(struct sisci_group *group, struct member *member, const void *data,
                                size_t length)
 {

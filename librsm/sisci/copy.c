@@ -45,7 +45,7 @@ static sci_error_t copy_checked(struct sisci_sequence *sequence, struct sisci_ma
     return SCI_ERR_TRANSFER_FAILED;
 }
 
-/* What SCIMemCpy() is told. */
+/* The arguments of SCIMemCpy(). */
 struct wanted {
     struct sisci_sequence *sequence; /* NULL: none */
     size_t offset, size;

@@ -8,7 +8,7 @@
 #include "dma_queue.h"
 #include "wait.h"
 
-/* A transfer, and whom to call when it has ended. */
+/* A transfer, and its callback. */
 struct sisci_dma_call {
     struct sisci_dma_call *next;
     struct sisci_dma_transfer *transfer; /* NULL: it has ended */

@@ -100,8 +100,8 @@ static void drop_entry(struct sisci_dma_queue *queue, unsigned at)
         sisci_dma_set_state(queue->engine, SCI_DMAQUEUE_IDLE);
 }
 
-/* An entry was to be posted, and was not. Others may have dropped or posted it meanwhile, and the queue may
- * have theirs. */
+/* An entry was to be posted, and was not. Others may have dropped or posted it meanwhile, and the
+ * queue may have theirs. */
 static void take_back(struct sisci_dma_queue *queue, uint64_t ticket)
 {
     struct sisci_dma_engine *engine = queue->engine;

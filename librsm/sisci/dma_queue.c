@@ -27,7 +27,8 @@ static void cancel(struct sisci_object *object)
     pthread_mutex_unlock(&engine->lock);
 }
 
-/* The thread that calls is in a callback that ends the queue. After it has returned nobody is called. */
+/* The calling thread is in a callback that ends the queue. After its return no callback is
+ * called. */
 static void silence(struct sisci_dma_engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
@@ -40,7 +41,7 @@ static void release(struct sisci_object *object)
     struct sisci_dma_queue *queue = (struct sisci_dma_queue *)object;
     struct sisci_dma_engine *engine = queue->engine;
     if (engine->mover != NULL)
-        (void)sisci_listener_end(engine->mover); /* which calls nobody */
+        (void)sisci_listener_end(engine->mover); /* which calls no callback */
     if (engine->caller != NULL && !sisci_listener_end(engine->caller))
         silence(engine);
     sisci_dma_engine_drop(engine);
@@ -62,7 +63,7 @@ static sci_error_t create(struct sisci_object *desc, unsigned adapter, unsigned 
     }
     queue->adapter = adapter;
     queue->max_entries = max_entries;
-    /* Who ends the descriptor meanwhile waits for the lock before the queue's end. */
+    /* A thread that ends the descriptor meanwhile waits for the lock before it ends the queue. */
     struct sisci_dma_engine *engine = queue->engine;
     void *made = NULL;
     pthread_mutex_lock(&engine->lock);

@@ -24,7 +24,7 @@ struct sisci_dma_engine {
     _Atomic(sci_dma_queue_state_t) state; /**< changed under the lock */
     atomic_bool stop;                     /**< end the transfer that is posted */
     pthread_mutex_t lock;                 /**< guards what follows */
-    pthread_cond_t changed;               /**< the state: for those who wait */
+    pthread_cond_t changed;               /**< signalled when the state changes */
     bool ended;          /**< the queue is being ended: nothing is posted any more */
     bool silent;         /**< ... in a callback of its own: the program is not called any more */
     bool calls_back;     /**< the latest transfer has a callback */
@@ -68,14 +68,14 @@ static inline struct sisci_dma_queue *sisci_hold_dma_queue(sci_dma_queue_t handl
 sci_error_t sisci_dma_post(struct sisci_dma_queue *queue, struct sisci_dma_transfer *transfer,
                            const struct sisci_dma_manner *manner);
 
-/** Claim a queue that has gathered something: it is POSTED, and what it has gathered is the caller's
- *  to read. False: it is in another state. */
+/** Claim a queue that has gathered something: it is POSTED, and what it has gathered is the
+ *  caller's to read. False: it is in another state. */
 bool sisci_dma_claim(struct sisci_dma_engine *engine);
 /** The claimed queue gathers again. Called with the lock held. */
 void sisci_dma_unclaim(struct sisci_dma_engine *engine);
 
-/** Change the state, and wake those who wait. Called with the lock held. Each change to POSTED is a
- *  transfer of its own. */
+/** Change the state, and wake waiting threads. Called with the lock held. Each change to POSTED is
+ *  a new transfer. */
 void sisci_dma_set_state(struct sisci_dma_engine *engine, sci_dma_queue_state_t state);
 
 /** For the end of the transfer that is posted, if one is; not of those that follow it. */

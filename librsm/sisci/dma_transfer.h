@@ -18,14 +18,15 @@ struct sisci_dma_request {
     sci_remote_segment_t remote;
     size_t local_offset, remote_offset, size;
     bool read;       /**< from remote to local */
-    uint64_t ticket; /**< tells it from others that a queue gathers */
+    uint64_t ticket; /**< distinguishes it from others that a queue gathers */
 };
 
 struct sisci_dma_transfer;
 
 /**
  * Make a transfer of @p count requests, 1 or more. All of them are checked, and their memory stays
- * until the transfer is released, whatever becomes of the segments. Meanwhile the segments are busy.
+ * until the transfer is released, whatever becomes of the segments. Meanwhile the segments are
+ * busy.
  * @param adapter  on which local segments must be prepared, unless they are on another one.
  * @return SCI_ERR_OK; SCI_ERR_SIZE_ALIGNMENT: a size of 0; SCI_ERR_OUT_OF_RANGE;
  *         SCI_ERR_ILLEGAL_ADDRESS: memory that wraps around; SCI_ERR_SEGMENT_NOT_PREPARED,

@@ -43,8 +43,8 @@ static sci_error_t common_error(enum rsm_status status)
     }
 }
 
-/* A node that does not answer looks like one whose programs have not started yet: those who poll
- * until something is available give up on anything else. */
+/* A node that does not answer gets the error of one whose programs have not started yet, because
+ * programs that poll until a segment is available give up on any other error. */
 static sci_error_t connect_error(enum rsm_status status)
 {
     switch (status) {

@@ -8,7 +8,7 @@
 
 /** Which functions ask: the same outcome has different names in the API. */
 enum sisci_family {
-    SISCI_LOCAL,    /**< own resources: what fails is the own daemon */
+    SISCI_LOCAL,    /**< local resources: a failure is the local daemon's */
     SISCI_CONNECT,  /**< to a segment or an interrupt, of any node */
     SISCI_TRANSFER, /**< what goes over a connection that there is */
     SISCI_WAIT,

@@ -15,11 +15,10 @@ struct sisci_interrupt_callback {
 };
 
 /**
- * Make a local interrupt. What SCICreateInterrupt() and SCICreateDataInterrupt() are told and
- * report.
- * @param[in,out] number  unchanged on error.
- * @param[out] handle  what the program gave, maybe NULL; it is there before the callback is called. NULL
- *                     on error.
+ * Make a local interrupt, for SCICreateInterrupt() and SCICreateDataInterrupt().
+ * @param[in,out] number unchanged on error.
+ * @param[out] handle the program's variable, maybe NULL; it is set before the callback is called.
+ * NULL on error.
  */
 sci_error_t sisci_interrupt_create(sci_desc_t sd, enum sisci_kind kind, unsigned adapter,
                                    unsigned *number,

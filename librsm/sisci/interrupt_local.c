@@ -155,7 +155,7 @@ static sci_error_t listen_to(struct local_interrupt *interrupt, void *handle, en
 {
     struct sisci_object *object = sisci_hold(handle, kind);
     if (object == NULL)
-        return SCI_ERR_ILLEGAL_PARAMETER; /* somebody else has found the handle and removed it */
+        return SCI_ERR_ILLEGAL_PARAMETER; /* another thread has removed it */
     interrupt->source->handle = handle;
     sci_error_t error =
         sisci_listener_start(&listener_type, interrupt->source, &interrupt->listener);

@@ -26,7 +26,7 @@ struct sisci_listener {
     bool due;                         /* it needs a turn, whatever its event says */
     bool runs;                        /* a thread is in a turn of it */
     bool over;                        /* it has had its last turn */
-    bool abandoned;                   /* nobody waits for it */
+    bool abandoned;                   /* no thread waits for it */
     unsigned sleepers;                /* threads that sleep on its event */
     struct sisci_listener *waits_for; /* which its callback ends */
 };
@@ -433,7 +433,7 @@ bool sisci_listener_end(struct sisci_listener *listener)
 
 __attribute__((noinline)) void sisci_call_deep(void (*call)(void *), void *argument)
 {
-    /* The compiler is to believe that somebody uses it, before and after the call. */
+    /* Keep the compiler from removing it, before and after the call. */
     char room[ROOM_BYTES];
     __asm__ volatile("" : : "r"(room) : "memory");
     call(argument);

@@ -41,7 +41,7 @@ struct sisci_listener_type {
     struct rsmcore_event *(*event)(const void *source);
     /** Do what there is to do, and do not wait for more. Calls programs by sisci_call_deep(). */
     enum sisci_turn (*take_turn)(void *source);
-    /** Release the source. Nobody uses it. */
+    /** Release the source, which is unused. */
     void (*finish)(void *source);
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file What programs are told of adapters. */
+/** @file Information on adapters for programs. */
 #ifndef SISCI_NODE_H
 #define SISCI_NODE_H
 

@@ -38,7 +38,8 @@ enum {
 #define SLOT_MASK (((uintptr_t)1 << SLOT_BITS) - 1)
 #define KIND_MASK (((uintptr_t)1 << KIND_BITS) - 1)
 
-/* The word of a slot: which use of it this is, whether it is being ended or free, how many hold it. */
+/* The word of a slot: which use of it this is, whether it is being ended or free, how many hold
+ * it. */
 #define WORD_USE_SHIFT 32
 #define WORD_ENDING    ((uint64_t)1 << 31)
 #define WORD_HOLDERS   (WORD_ENDING - 1)
@@ -63,8 +64,8 @@ static atomic_uint library_users;
 
 /* ------------------------------------------------------------------ fork */
 
-/* Nothing that a parent has can be used in its child, which begins anew: the slots in use are
- * nobody's, and what they hold stays where it is. */
+/* A child cannot use anything of its parent, and starts with an empty table: used slots lose their
+ * owner, and their objects stay allocated. */
 static void begin_anew(void)
 {
     for (unsigned i = 0; i < chunk_count * CHUNK_SLOTS; i++) {
@@ -158,7 +159,7 @@ static sci_error_t take_slot(struct sisci_object *object)
     return SCI_ERR_OK;
 }
 
-/* Called with the lock held. Nobody holds the object. */
+/* Called with the lock held. The object is not held. */
 static void give_slot(struct sisci_object *object)
 {
     struct slot *slot = slot_of(object);
@@ -189,7 +190,7 @@ struct sisci_object *sisci_hold(const void *handle, enum sisci_kind kind)
                                                   memory_order_acquire, memory_order_relaxed));
     if (slot->object->type->kind == kind)
         return slot->object;
-    sisci_drop(slot->object); /* a handle that was put together by somebody else */
+    sisci_drop(slot->object); /* a forged handle */
     return NULL;
 }
 
@@ -240,7 +241,7 @@ sci_error_t sisci_object_enter(struct sisci_object *object, const struct sisci_t
     return error;
 }
 
-/* Make the handle stale. Of several who try, one succeeds. Called with the lock held. */
+/* Make the handle stale. Of several threads that try, one succeeds. Called with the lock held. */
 static sci_error_t withdraw(struct sisci_object *object, enum sisci_end how)
 {
     if (is_ending(object))
@@ -290,7 +291,8 @@ static void finish(struct sisci_object *object)
         release(object);
 }
 
-/* One that nobody ends yet; NULL: there is none. Called with the lock held. */
+/* Withdraw the first one that no thread is ending; NULL: there is none. Called with the lock
+ * held. */
 static struct sisci_object *withdraw_first(struct sisci_object *owner)
 {
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what finish() frees it has taken off the list */

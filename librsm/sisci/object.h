@@ -4,23 +4,23 @@
  * Handles, and the resources behind them.
  *
  * A handle is a number that looks like a pointer: kind, slot of a table, and which use of the slot.
- * It is never dereferenced. What is not one, or is one of a resource that has gone, is found out by
- * a look into the table, without a lock.
+ * It is never dereferenced. An invalid handle, or one of a resource that has gone, is detected by a
+ * look-up in the table, without a lock.
  *
  * Resources form a tree. A descriptor owns what was made with it, a segment its maps, a map its
- * sequences. Whoever ends a resource ends all below it.
+ * sequences. Ending a resource ends all below it.
  *
- * A function holds a resource while it uses it, and drops it before it returns. Whoever ends a
- * resource waits until nobody holds it any more; before that it cancels the waits there. A thread
- * does not hold a resource while it runs a callback of the program.
+ * A function holds a resource while it uses it, and drops it before it returns. Ending a resource
+ * cancels the waits in it, and waits until no function holds it. A thread does not hold a resource
+ * while it runs a callback of the program.
  *
- * Whoever ends a resource while other threads end some of what it owns waits for them. A callback does
- * not: they may be waiting for it to return. It leaves the rest of the end to the last of them.
+ * Ending a resource waits for other threads that are ending its children. A callback does not wait,
+ * because these may be waiting for its return: it leaves the rest of the end to the last of them.
  *
- * Locks: one for tree and table, in object.c, under which nothing is called. A resource may have a
- * lock of its own for its state; core functions may be called under it where their headers do not
- * say that they wait, callbacks of the program never. Nobody takes locks of two resources at once,
- * but an owner's and then one of what it owns.
+ * Locks: one for tree and table, in object.c, under which no other code is called. A resource may
+ * have a lock of its own for its state; core functions may be called under it where their headers
+ * do not say that they wait, callbacks of the program never. A thread takes the locks of two
+ * resources only in the order owner, child.
  */
 #ifndef SISCI_OBJECT_H
 #define SISCI_OBJECT_H
@@ -49,11 +49,11 @@ struct sisci_object;
 /** What resources of a kind have in common. */
 struct sisci_type {
     enum sisci_kind kind;
-    /** Let everybody who waits in a resource return, and all who will. No lock is held. NULL: nobody
+    /** Make present and future waits in a resource return. No lock is held. NULL: there are no
      *  waits in it. */
     void (*cancel)(struct sisci_object *object);
-    /** Release what it stands for; object.c frees the structure. Nobody holds it, nothing is below
-     *  it, its handle is stale, and no lock is held. */
+    /** Release what it stands for; object.c frees the structure. It is not held and has no
+     *  children, its handle is stale, and no lock is held. */
     void (*release)(struct sisci_object *object);
     /** Answer a subcommand of SCIQuery(). The caller holds it. SCI_ERR_ILLEGAL_QUERY: there is no
      *  such subcommand, or no answer. NULL: there is none at all. */
@@ -69,7 +69,7 @@ struct sisci_object {
     struct sisci_object *owner;
     struct sisci_object *first;       /**< of those that it owns, the latest first */
     struct sisci_object *next, *prev; /**< among those of the owner */
-    bool is_left; /**< whoever ends the last of those that it owns ends it, too */
+    bool is_left;                     /**< the thread that ends its last child ends it, too */
 };
 
 /** How a resource is ended. */
@@ -83,10 +83,10 @@ enum sisci_end {
 sci_error_t sisci_check(unsigned flags, unsigned known);
 
 /**
- * Give a resource a handle and an owner, whom the caller holds (NULL: the library). The rest of it
- * is complete: other threads may use it from now on, and may end it with its owner. Who needs it
- * afterwards holds it by its handle.
- * @param[out] handle  the handle; memory of the library's, not of the program's. Unchanged on error.
+ * Give a resource a handle and an owner, which the caller holds (NULL: the library). The resource
+ * is otherwise complete: other threads may use it from now on, and may end it with its owner. A
+ * caller that needs it afterwards holds it by its handle.
+ * @param[out] handle the handle; memory of the library's, not of the program's. Unchanged on error.
  * @return SCI_ERR_OK; SCI_ERR_API_NOSPC, SCI_ERR_NOSPC; SCI_ERR_ILLEGAL_PARAMETER: the owner is
  *         being ended. On error the resource is still the caller's alone.
  */
@@ -110,9 +110,9 @@ static inline void *sisci_handle(const struct sisci_object *object)
 
 /**
  * End a resource that the caller holds, and drop it in any case.
- * @return SCI_ERR_OK: it has gone, or, in a callback, goes as soon as other threads have ended what they
- *         end of it; SCI_ERR_BUSY: something is below it; SCI_ERR_ILLEGAL_PARAMETER:
- *         another thread ends it.
+ * @return SCI_ERR_OK: it has gone, or, in a callback, goes as soon as other threads have ended what
+ *         they end of it; SCI_ERR_BUSY: something is below it; SCI_ERR_ILLEGAL_PARAMETER: another
+ *         thread ends it.
  */
 sci_error_t sisci_end(struct sisci_object *object, enum sisci_end how);
 

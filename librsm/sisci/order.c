@@ -13,7 +13,7 @@ static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct rsmcore_import **table;
 static size_t count, room;
 
-/* A forked child has no connections. Whoever uses the table is a thread of the parent. */
+/* A forked child has no connections. A thread that was using the table is the parent's. */
 static void begin_anew(void)
 {
     pthread_rwlock_init(&lock, NULL);
@@ -68,7 +68,8 @@ void sisci_order_forget(const struct rsmcore_import *import)
     end_change();
 }
 
-/* Only what the mapping engine maps is not in order by itself. The rest may be windows of a device. */
+/* Only what the mapping engine maps is not in order by itself. The rest may be windows of a
+ * device. */
 void sisci_order_all(void)
 {
     rsm_fence_full();
@@ -78,6 +79,6 @@ void sisci_order_all(void)
     pthread_rwlock_rdlock(&lock);
     for (size_t i = 0; i < count; i++)
         if (atomic_load_explicit(&table[i]->soft, memory_order_acquire) != NULL)
-            (void)rsmcore_import_order(table[i]); /* what is lost, a sequence tells */
+            (void)rsmcore_import_order(table[i]); /* a sequence reports what is lost */
     pthread_rwlock_unlock(&lock);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SCICreateSegment(), SCIAttachLocalSegment(), SCIRemoveSegment() and what they tell */
+/* SCICreateSegment(), SCIAttachLocalSegment(), SCIRemoveSegment() and queries */
 #include "segment_local.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "wait.h"
 
 enum {
-    ALL_USERS = 0666, /* rights on what anybody may connect to */
+    ALL_USERS = 0666, /* rights on segments that all users may connect to */
     CREATE_FLAGS = SCI_FLAG_USE_CALLBACK | SCI_FLAG_EMPTY | SCI_FLAG_PRIVATE | SCI_FLAG_PHYSICAL |
                    SCI_FLAG_AUTO_ID | SCI_FLAG_BROADCAST | SCI_FLAG_ALLOW_UNICAST |
                    SCI_FLAG_DMA_GLOBAL | SCI_FLAG_SHARED,

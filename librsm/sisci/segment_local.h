@@ -27,12 +27,12 @@ struct sisci_local_segment {
     unsigned id;
     size_t size; /**< as the program said; whole pages may be behind it */
     bool is_empty, is_private, calls_back;
-    pthread_mutex_t lock;               /**< guards what follows */
-    uint8_t states[SISCI_ADAPTERS_MAX]; /**< enum sisci_local_state, as last seen: who is attached
-                                           changes them, too */
+    pthread_mutex_t lock; /**< guards what follows */
+    /** enum sisci_local_state, as last seen: attached processes change them, too */
+    uint8_t states[SISCI_ADAPTERS_MAX];
     uint64_t dma_only; /**< adapters that it is prepared on for DMA alone, by bits */
     bool published, shared, cancelled;
-    struct sisci_local_source *source; /**< NULL: nobody has asked for events yet */
+    struct sisci_local_source *source; /**< NULL: events have not been requested */
     struct sisci_listener *listener;
 };
 
@@ -46,8 +46,8 @@ static inline struct sisci_local_segment *sisci_hold_local(sci_local_segment_t h
 /** Let events be kept from now on. Called with the lock held. */
 sci_error_t sisci_local_need_events(struct sisci_local_segment *segment);
 
-/** Tell the daemon where the memory is, if it has not been told: others may have it from then on.
- *  SCI_ERR_ILLEGAL_OPERATION: there is none. Called with the lock held. */
+/** Register the memory with the daemon, if that has not been done. Other processes may have it from
+ *  then on. SCI_ERR_ILLEGAL_OPERATION: there is no memory. Called with the lock held. */
 sci_error_t sisci_local_publish(struct sisci_local_segment *segment);
 
 /** Whether it is prepared on some adapter. Of @p adapter the daemon is asked, if need be: another

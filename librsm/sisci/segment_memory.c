@@ -18,7 +18,7 @@ struct sisci_memory {
     struct rsmcore_import *attached;
     pthread_mutex_t lock; /* guards what follows */
     unsigned maps;
-    bool closed; /* nobody maps it any more */
+    bool closed; /* no new mappings */
     bool ended;  /* the segment has; the last map takes what is left */
     void *left;  /* memory that the segment has left behind */
     size_t left_length;

@@ -12,8 +12,8 @@
 
 struct sisci_memory;
 
-/** Of a segment that this process has made, or has attached to: one of the two, which belongs to the
- *  memory from then on. The caller holds it. NULL: no memory. */
+/** Of a segment that this process has made, or has attached to: one of the two, which belongs to
+ *  the memory from then on. The caller holds it. NULL: no memory. */
 struct sisci_memory *sisci_memory_of_export(struct rsmcore_export *exported);
 struct sisci_memory *sisci_memory_of_import(struct rsmcore_import *attached);
 
@@ -21,8 +21,8 @@ struct sisci_memory *sisci_memory_of_import(struct rsmcore_import *attached);
 struct rsmcore_export *sisci_memory_export(const struct sisci_memory *memory);
 struct rsmcore_import *sisci_memory_import(const struct sisci_memory *memory);
 
-/** The segment is being removed: nobody maps it any more. With @p unused only if nobody has mapped
- *  it: else SCI_ERR_BUSY. */
+/** Forbid new mappings, because the segment is being removed. @p unused: only if it is not mapped;
+ *  else SCI_ERR_BUSY. */
 sci_error_t sisci_memory_close(struct sisci_memory *memory, bool unused);
 
 /** The segment ends, and with it its handle's hold. Memory that is mapped stays until it is not. */

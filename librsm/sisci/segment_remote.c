@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SCIConnectSegment(), SCIDisconnectSegment(), what they tell, and events */
+/* SCIConnectSegment(), SCIDisconnectSegment(), queries, and events */
 #include "segment_remote.h"
 
 #include <stdlib.h>
@@ -75,7 +75,8 @@ static sci_error_t need_events(struct sisci_connection *connection)
     return sisci_error(SISCI_WAIT, status);
 }
 
-/* Go where an event leads. False: there is no such edge, and nobody is told. */
+/* Change the state by an event. False: there is no such transition, and the event is not
+ * reported. */
 static bool go(struct sisci_connection *connection, sci_segment_cb_reason_t reason)
 {
     enum sisci_remote_state state = atomic_load(&connection->state), next;
@@ -124,7 +125,7 @@ static enum sisci_turn report(struct sisci_connection *connection, sci_segment_c
                                                                        : SISCI_TURN_LAST;
 }
 
-/* Connect, if that has not been done, and tell what came of it. */
+/* Connect, if that has not been done, and report the outcome. */
 static enum sisci_turn begin(struct sisci_connection *connection)
 {
     sci_error_t error = SCI_ERR_OK;
@@ -301,7 +302,7 @@ static sci_error_t connect_segment(struct sisci_object *desc, const struct wante
         drop_connection(connection);
         return error;
     }
-    /* Who waits is not told of what the return says already; callbacks are. */
+    /* Only callbacks get this event; a waiting thread has the return value. */
     if (!calls_back)
         (void)go(connection, SCI_CB_OPERATIONAL);
     return make_handle(desc, connection, calls_back, handle);

@@ -18,7 +18,7 @@ struct sisci_connection {
     atomic_uint transfers;                 /**< of DMA, which hold it, too */
     struct rsmcore_import *_Atomic import; /**< NULL: not connected yet, or never */
     pthread_mutex_t lock;                  /**< guards what follows */
-    struct rsmcore_records *records;       /**< NULL: nobody has asked for events yet */
+    struct rsmcore_records *records;       /**< NULL: events have not been requested */
     bool cancelled;
     _Atomic(enum sisci_remote_state) state;
     /* For callbacks: */
@@ -26,7 +26,7 @@ struct sisci_connection {
     void *argument;
     sci_remote_segment_t handle;
     bool begin_reported; /**< that it is operational, or never will be */
-    /* Whom to connect to. */
+    /* The segment to connect to. */
     struct rsmcore_controller *controller; /**< held */
     unsigned node, id, adapter;
 };
@@ -45,8 +45,8 @@ static inline struct sisci_remote_segment *sisci_hold_remote(sci_remote_segment_
     return (struct sisci_remote_segment *)sisci_hold(handle, SISCI_REMOTE_SEGMENT);
 }
 
-/** A transfer of DMA begins and ends. It begins with a segment of the connection held. Meanwhile the
- *  segment cannot be disconnected, and if it ends nevertheless the connection stays. */
+/** A transfer of DMA begins and ends. It begins with a segment of the connection held. Meanwhile
+ *  the segment cannot be disconnected, and if it ends nevertheless the connection stays. */
 void sisci_connection_use(struct sisci_connection *connection);
 void sisci_connection_unuse(struct sisci_connection *connection);
 

@@ -90,8 +90,8 @@ static sci_error_t set_available(struct sisci_local_segment *segment, unsigned a
     (void)flags;
     if (segment->is_private || (segment->dma_only & UINT64_C(1) << adapter) != 0)
         return SCI_ERR_ILLEGAL_OPERATION;
-    /* Nobody may connect before events are kept. Whatever state we saw last: another process may have
-     * prepared it. */
+    /* No importer may connect before events are kept. The state seen last does not matter: another
+     * process may have prepared the segment. */
     sci_error_t error = sisci_local_need_events(segment);
     /* It is not published where an end of all connections failed halfway. */
     if (error == SCI_ERR_OK && segment->states[adapter] != SISCI_NOT_PREPARED)
@@ -99,7 +99,7 @@ static sci_error_t set_available(struct sisci_local_segment *segment, unsigned a
     return error == SCI_ERR_OK ? act(segment, adapter, SISCI_SET_AVAILABLE, 0) : error;
 }
 
-/* Cut all importers off. They are left with pages that are nobody's, and the segment gets others. */
+/* Cut all importers off. They keep orphaned pages, and the segment gets new ones. */
 static sci_error_t disconnect_all(struct sisci_local_segment *segment, unsigned adapter,
                                   uint32_t flags)
 {
@@ -111,7 +111,7 @@ static sci_error_t disconnect_all(struct sisci_local_segment *segment, unsigned 
         return error;
     enum rsm_status status = rsmcore_export_unpublish(exported, flags);
     if (status == RSM_ST_BUSY)
-        return SCI_ERR_ILLEGAL_OPERATION; /* those who are attached keep the pages */
+        return SCI_ERR_ILLEGAL_OPERATION; /* attached processes keep the pages */
     if (status != RSM_ST_OK && status != RSM_ST_NOT_PUBLISHED)
         return sisci_error(SISCI_LOCAL, status);
     segment->published = false;

@@ -115,8 +115,8 @@ static unsigned poll_all(struct rsm_conn *conn, struct rsm_completion *taken, un
     return count;
 }
 
-/* What other threads are submitting at this moment is not waited for: whoever has submitted finds
- * the completion. */
+/* Does not wait for works that other threads are submitting at this moment: those threads find
+ * their completions. */
 static enum rsm_status wait_for_any(struct rsm_conn *conn, int timeout_ms)
 {
     struct rsmcore_completions *completions = conn->core;

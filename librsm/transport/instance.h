@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Opening ports and making connections: what a transport gives is checked and its base filled in
- * here, whoever asks for it. Thread-safe as the operations behind it are.
+ * Open ports and make connections: check what a transport returns, and fill in its base. As
+ * thread-safe as the operations behind it.
  */
 #ifndef RSMCORE_TRANSPORT_INSTANCE_H
 #define RSMCORE_TRANSPORT_INSTANCE_H
@@ -18,8 +18,8 @@ enum rsm_status rsmcore_port_open(const struct rsm_import_ops *ops,
                                   const struct rsm_controller_info *info, struct rsm_port **port);
 void rsmcore_port_close(struct rsm_port *port);
 
-/** What the transport asks of an exporter's node, whose number and address are set; the length is 0 if
- *  it asks nothing. RSM_ST_INVALID: it wrote too much; else what connect_request() says. */
+/** What the transport asks of an exporter's node, whose number and address are set; the length is 0
+ *  if it asks nothing. RSM_ST_INVALID: it wrote too much; else what connect_request() says. */
 enum rsm_status rsmcore_port_request(struct rsm_port *port, struct rsm_connect_request *request);
 
 /** Connect. RSM_ST_INVALID, as above: the connection has capabilities that its port has not. */

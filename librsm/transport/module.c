@@ -51,7 +51,7 @@ void rsmcore_module_log_to(rsm_transport_log log)
     lent_log = log;
 }
 
-/* A module that has a log of its own is told where this process has its. */
+/* Pass this process's log to a module that has its own copy of the logging code. */
 static void lend_log(void *module)
 {
     void (*take)(rsm_transport_log log);

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "transport/module.h"
 
-/* Names come from other processes too; whoever invents ever new ones gets no more memory. */
+/* Names come from other processes, too: ever new ones must not take more memory. */
 enum { COMPLAINTS_MAX = 16, REASON_MAX = 512 };
 
 /* Entries are only ever added, complete, at the head of the list. */

@@ -15,11 +15,11 @@
 enum {
     JOBS_PER_NODE = 2, /* a proof to make, and one to check */
     CLAIM_VERSION = 1,
-    CLAIM_BYTES = 256, /* more than any has */
+    CLAIM_BYTES = 256, /* more than any claim has */
     WHY_BYTES = 240,   /* less than RSM_CLUSTER_TEXT_MAX */
 };
 
-/* What jobs need of it outlives it: the last of daemon and running job frees it. */
+/* What jobs need: the last of daemon and running jobs frees it. */
 struct method {
     atomic_uint users;
     struct rsmd_munge *munge; /* NULL: no authentication */
@@ -38,7 +38,7 @@ struct rsmd_auth_job {
     void *context;
     uint32_t prover, verifier; /* nodes */
     bool prove;
-    bool ours; /* the failure */
+    bool ours; /* the failure is this host's */
     uint8_t claim[CLAIM_BYTES];
     size_t claim_length;
     struct rsm_cluster_proof proof;
@@ -200,7 +200,7 @@ static void free_job(struct rsmd_job *base)
     free(job);
 }
 
-/* NULL: out of memory, which done() knows. */
+/* NULL: out of memory, and done() has been called. */
 static struct rsmd_auth_job *new_job(rsmd_auth_done *done, void *context)
 {
     struct rsmd_auth_job *job = calloc(1, sizeof *job);
@@ -227,7 +227,7 @@ static struct rsmd_auth_job *submit(struct rsmd_auth *auth, struct rsmd_auth_job
     if (job->method->munge != NULL && rsmd_worker_submit(auth->worker, &job->job))
         return job;
     if (job->method->munge == NULL)
-        run(&job->job); /* asks nobody, so it cannot take long */
+        run(&job->job); /* makes no call that can block */
     else
         fail(job, "too many handshakes at once");
     on_done(&job->job);
@@ -290,7 +290,7 @@ struct rsmd_auth *rsmd_auth_start(struct event_base *base, const struct rsmd_con
     if (method == NULL)
         return NULL;
     limits.waiting +=
-        JOBS_PER_NODE * conf->node_count; /* at the start all links are made at once */
+        JOBS_PER_NODE * conf->node_count; /* at the start all links are made at the same time */
     struct rsmd_auth *auth = calloc(1, sizeof *auth);
     struct rsmd_worker *worker = auth != NULL ? rsmd_worker_new(base, &limits) : NULL;
     if (worker == NULL) {

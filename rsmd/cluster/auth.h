@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * How the rsmds of two hosts show each other who they are. What is proved: that a process of root
- * or of rsmd's own user, on a host of this MUNGE realm, says that it is this end of this very
- * connection. Credentials are made and checked in a thread, because munged may be slow or hang.
+ * How the rsmds of two hosts authenticate each other. A credential proves that a process of root or
+ * of rsmd's user, on a host of this MUNGE realm, is this end of this connection. Threads make and
+ * check credentials, because munged may be slow or hang.
  */
 #ifndef RSMD_CLUSTER_AUTH_H
 #define RSMD_CLUSTER_AUTH_H
@@ -18,8 +18,8 @@ struct event_base;
 struct rsmd_auth;
 struct rsmd_auth_job;
 
-/** What a credential is bound to. Both nonces make it good for one handshake. The two ends of the
- *  TCP connection make it useless to a stranger who passes the messages of two honest nodes on. */
+/** What a credential is bound to. Both nonces make it valid for one handshake. The two addresses of
+ *  the TCP connection make it useless to an attacker that relays the messages of two nodes. */
 struct rsmd_auth_claim {
     const struct rsm_cluster_hello *prover;
     const struct rsm_cluster_hello *verifier;
@@ -27,29 +27,29 @@ struct rsmd_auth_claim {
     const struct rsmd_address *verifier_end;
 };
 
-/** The outcome, in the event loop. @p why is NULL if all is well, else a sentence that both ends
- * may log; @p ours: it is this host that failed. @p proof: what was made; NULL after a check. */
+/** The outcome, in the event loop. @p why is NULL on success, else a sentence that both ends may
+ *  log; @p ours: this host failed. @p proof: the proof that was made; NULL after a check. */
 typedef void rsmd_auth_done(void *context, const char *why, bool ours,
                             const struct rsm_cluster_proof *proof);
 
-/** @p library: of MUNGE, RSMD_MUNGE_LIBRARY but in tests; @p conf must stay valid. NULL: @p why
- *  tells. */
+/** @p library: of MUNGE, RSMD_MUNGE_LIBRARY except in tests; @p conf must stay valid. NULL: @p why
+ *  has the reason. */
 struct rsmd_auth *rsmd_auth_start(struct event_base *base, const struct rsmd_conf *conf,
                                   const char *library, char *why, size_t why_size);
 void rsmd_auth_end(struct rsmd_auth *auth);
 
-/** One more node is there to be linked with. */
+/** Allow for the jobs of one more node. */
 void rsmd_auth_widen(struct rsmd_auth *auth);
 
-/** Make a proof of this end's, or check one of the peer's; @p done is called once: later, or, with
- *  auth = none and on failures, before this returns NULL. */
+/** Make this end's proof, or check the peer's. @p done is called once: later, or, with auth = none
+ *  and on failures, before this returns NULL. */
 struct rsmd_auth_job *rsmd_auth_prove(struct rsmd_auth *auth, const struct rsmd_auth_claim *claim,
                                       rsmd_auth_done *done, void *context);
 struct rsmd_auth_job *rsmd_auth_check(struct rsmd_auth *auth, const struct rsmd_auth_claim *claim,
                                       const struct rsm_cluster_proof *proof, rsmd_auth_done *done,
                                       void *context);
 
-/** done() will not be called. */
+/** Cancel it: done() will not be called. */
 void rsmd_auth_cancel(struct rsmd_auth_job *job);
 
 #endif

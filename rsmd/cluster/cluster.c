@@ -12,7 +12,7 @@
 #include "cluster/internal.h"
 #include "cluster/munge.h"
 
-enum { JOBS_PER_NODE = 3 }; /* of the resolver: to call it, to check it, and to know who calls */
+enum { JOBS_PER_NODE = 3 }; /* of the resolver: to call it, to check it, and to identify a caller */
 
 /* ------------------------------------------------------------------ links */
 
@@ -38,8 +38,8 @@ static bool is_up(const struct rsmd_link *link)
 
 /* ------------------------------------------------------------------ events */
 
-/* On a host with much to do, or one that was suspended, this daemon itself may have had no turn for
- * longer than other daemons wait. What is less than the time between two PINGs does not matter. */
+/* How long this daemon was not scheduled. On a busy or suspended host that can exceed the time that
+ * other daemons wait. Less than the time between two PINGs does not matter. */
 static int64_t time_without_turn(const struct rsmd_cluster *cluster, int64_t now)
 {
     int64_t timeout = cluster->self.conf->peer_timeout_ms;
@@ -76,7 +76,7 @@ static void reap(evutil_socket_t fd, short what, void *argument)
 
 /* ------------------------------------------------------------------ start and stop */
 
-/* Whether somebody may call this node. */
+/* Whether other nodes call this one. */
 static bool is_called(const struct rsmd_cluster *cluster)
 {
     return cluster->link_count > 0 && cluster->links[0]->node->id < cluster->self.node;
@@ -202,7 +202,7 @@ bool rsmd_cluster_add(struct rsmd_cluster *cluster, const struct rsmd_conf_node 
     if (!is_called(cluster) || rsmd_listener_widen(cluster))
         return true;
     rsm_log_error("cannot listen for other nodes: out of memory");
-    return true; /* the link itself is there */
+    return true; /* the link itself exists */
 }
 
 void rsmd_cluster_count(const struct rsmd_cluster *cluster, uint32_t *wanted, uint32_t *up)
@@ -213,7 +213,7 @@ void rsmd_cluster_count(const struct rsmd_cluster *cluster, uint32_t *wanted, ui
         *up += is_up(cluster->links[i]) || cluster->links[i]->neighbour;
 }
 
-/* The peer hears of it at once either way; so it also knows that nothing is wrong. */
+/* The peer notices the end at once anyway; this informs it that nothing is wrong. */
 static void announce_end(const struct rsmd_cluster *cluster)
 {
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_REFUSE,
@@ -225,7 +225,7 @@ static void announce_end(const struct rsmd_cluster *cluster)
             rsmd_stream_send(cluster->links[i]->up->stream, &msg);
 }
 
-/* Those that wait for the reaper, without a word to anybody. */
+/* Free the connections that wait for the reaper, without callbacks. */
 static void free_over(struct rsmd_cluster *cluster)
 {
     while (cluster->over != NULL) {
@@ -306,7 +306,7 @@ enum rsmd_link_state rsmd_cluster_state(const struct rsmd_cluster *cluster, uint
     return starting ? RSMD_LINK_STARTING : RSMD_LINK_DOWN;
 }
 
-/* At least 1: 0 says that there is nothing to tell of. */
+/* At least 1: 0 stands for "never". */
 static uint64_t age_of(int64_t then)
 {
     int64_t age = rsm_clock_ms() - then;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The links to the rsmds of other hosts: made, authenticated, watched and made again. Knows nothing
- * of segments; whoever does gives callbacks. All on rsmd's one thread.
+ * The links to the rsmds of other hosts: made, authenticated, watched and made again. Messages for
+ * the node go to callbacks. All functions run on rsmd's main thread.
  */
 #ifndef RSMD_CLUSTER_CLUSTER_H
 #define RSMD_CLUSTER_CLUSTER_H
@@ -17,26 +17,26 @@ struct rsmd_cluster;
 
 enum rsmd_link_state {
     RSMD_LINK_NONE,     /* no such node, or it has no address */
-    RSMD_LINK_DOWN,     /* not connected; tried again and again */
+    RSMD_LINK_DOWN,     /* not connected; retried */
     RSMD_LINK_STARTING, /* connected, not yet authenticated */
     RSMD_LINK_UP,
 };
 
-/** What happens on the links. Called from the event loop, never from within a function below but
- *  rsmd_cluster_proceed(); message() only between up() and down() of that node. */
+/** Callbacks. Called from the event loop; of the functions below, only rsmd_cluster_proceed() calls
+ *  them. message() comes only between up() and down() of that node. */
 struct rsmd_cluster_user {
     void *context;
     void (*up)(void *context, uint32_t node);
     void (*down)(void *context, uint32_t node);
     void (*message)(void *context, uint32_t node, const struct rsm_cluster_msg *msg);
-    /** Not yet done with what went over the former link: the next one waits, with all that comes
-     *  over it, until rsmd_cluster_proceed(). May be NULL: never. */
+    /** Whether connections of the former link have not ended: the next link waits, with all its
+     *  messages, until rsmd_cluster_proceed(). NULL: never. */
     bool (*busy)(void *context, uint32_t node);
 };
 
 /**
- * Listen where this node's entry says and connect to all nodes with an address. NULL: *why tells.
- * The configuration must stay valid. Without any address in it nothing is opened.
+ * Listen at this node's address and connect to all nodes with an address. NULL: *why has the
+ * reason. The configuration must stay valid. Without any address in it nothing is opened.
  */
 struct rsmd_cluster *rsmd_cluster_start(struct event_base *base, const struct rsmd_conf *conf,
                                         uint32_t own, const struct rsmd_cluster_user *user,
@@ -48,16 +48,16 @@ void rsmd_cluster_set_same_host(struct rsmd_cluster *cluster,
                                 rsmd_cluster_is_same_host *is_neighbour, void *context);
 
 /**
- * Link with one more node, which has come into the configuration (and stays there). It must have an
- * address, and no link yet.
+ * Link with a node that was added to the configuration, and stays there. It must have an address,
+ * and no link yet.
  * @return false: this node has no links, because it had no address when it started, or no memory.
  */
 bool rsmd_cluster_add(struct rsmd_cluster *cluster, const struct rsmd_conf_node *node);
 
-/** busy() is not true any more of that node; may call up(). @p cluster may be NULL. */
+/** busy() has become false for that node. May call up(). @p cluster may be NULL. */
 void rsmd_cluster_proceed(struct rsmd_cluster *cluster, uint32_t node);
 
-/** How many links are wanted, and how many of them are up or not needed. @p cluster may be NULL. */
+/** Count the configured links, and those that are up or not needed. @p cluster may be NULL. */
 void rsmd_cluster_count(const struct rsmd_cluster *cluster, uint32_t *wanted, uint32_t *up);
 
 /** Close all links without calling down(). */
@@ -68,11 +68,12 @@ void rsmd_cluster_stop(struct rsmd_cluster *cluster);
 bool rsmd_cluster_send(struct rsmd_cluster *cluster, uint32_t node,
                        const struct rsm_cluster_msg *msg);
 
-/** Bytes that wait to be sent to a node; who can wait does not send then. 0: the link is not up. */
+/** Bytes that wait to be sent to a node; messages that can wait are not sent meanwhile. 0: the link
+ *  is not up. */
 size_t rsmd_cluster_queued(const struct rsmd_cluster *cluster, uint32_t node);
 
-/** State of a link; with @p text (may be NULL) the reason of the last failure ("" if there was
- *  none). @p cluster may be NULL. */
+/** The state of a link; @p text, unless NULL, receives the reason of the last failure, or "".
+ *  @p cluster may be NULL. */
 enum rsmd_link_state rsmd_cluster_state(const struct rsmd_cluster *cluster, uint32_t node,
                                         const char **text);
 
@@ -81,9 +82,9 @@ struct rsmd_link_about {
     uint32_t state;   /* enum rsm_link_state of protocol/proto.h */
     uint32_t version; /* of the protocol, while it is up */
     const char *text;
-    uint64_t up_ms;      /* for so long it has been up; 0 unless it is up */
-    uint64_t failure_ms; /* so long ago was the failure that `text` names; 0: not known */
-    uint64_t sent_bytes, received_bytes; /* by all TCP connections that were the link */
+    uint64_t up_ms;                      /* since it came up; 0: it is not up */
+    uint64_t failure_ms;                 /* since the failure that `text` describes; 0: not known */
+    uint64_t sent_bytes, received_bytes; /* by all TCP connections of the link so far */
 };
 /** False: no such node, or it has no address. */
 bool rsmd_cluster_about(const struct rsmd_cluster *cluster, uint32_t node,

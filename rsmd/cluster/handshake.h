@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file Whether two rsmds belong together, by what they say in their HELLOs. Pure decisions. */
+/** @file Decide by the two HELLOs whether two rsmds belong together. No state, no I/O. */
 #ifndef RSMD_CLUSTER_HANDSHAKE_H
 #define RSMD_CLUSTER_HANDSHAKE_H
 
 #include "conf/conf.h"
 #include "cluster/proto.h"
 
-/** This end. */
+/** The attributes of this end. */
 struct rsmd_self {
     uint32_t node;
     uint64_t incarnation;
@@ -18,11 +18,11 @@ bool rsmd_hello_make(const struct rsmd_self *self, uint32_t to, struct rsm_clust
 
 /**
  * Judge the HELLO of the other end.
- * @param called   the node that this end has called; 0: it was called.
- * @param version  to be spoken, if all is well.
- * @param why      else a sentence that both ends may log, of RSM_CLUSTER_TEXT_MAX bytes.
+ * @param called   the node that this end has called; 0: this end was called.
+ * @param version  receives the version to use, on success.
+ * @param why      receives a sentence that both ends may log, of RSM_CLUSTER_TEXT_MAX bytes.
  * @return RSM_ST_OK, RSM_ST_VERSION, RSM_ST_DENIED (not to be a peer of this node), RSM_ST_INVALID
- *         (a mistake in somebody's configuration).
+ *         (an error in the configuration of one end).
  */
 enum rsm_status rsmd_hello_judge(const struct rsmd_self *self, uint32_t called,
                                  const struct rsm_cluster_hello *hello, uint32_t *version,

@@ -31,7 +31,7 @@ static void log_failure(struct rsmd_link *link, const char *why)
 void rsmd_link_remember(struct rsmd_link *link, const char *why)
 {
     snprintf(link->text, sizeof link->text, "%s", why);
-    rsmd_text_clean(link->text); /* MUNGE's and resolvers' words, too */
+    rsmd_text_clean(link->text); /* also text of MUNGE and of resolvers */
     link->failed_at = rsm_clock_ms();
 }
 
@@ -68,8 +68,8 @@ bool rsmd_link_has_address(struct rsmd_link *link, const struct rsmd_address *ad
 
 /* ------------------------------------------------------------------ the next attempt */
 
-/* Milliseconds to the next attempt. Jitter keeps those whom one event threw out from coming back
- * as one. */
+/* Milliseconds to the next attempt. Jitter spreads the attempts of nodes that lost their links at
+ * once. */
 static uint32_t retry_delay(unsigned failures)
 {
     uint32_t ms = RSMD_RETRY_MAX_MS, noise = 0;
@@ -105,7 +105,8 @@ static void on_own_resolved(void *context, const struct rsmd_addresses *found, c
         cluster->own = *found;
 }
 
-/* Find out from which addresses to call, for this attempt or, by a name, for the next ones. */
+/* Get the addresses to call from: for this attempt, or, if a name has to be looked up, for later
+ * ones. */
 static void learn_own_address(struct rsmd_cluster *cluster)
 {
     const struct rsmd_conf *conf = cluster->self.conf;
@@ -114,7 +115,7 @@ static void learn_own_address(struct rsmd_cluster *cluster)
                                                on_own_resolved, cluster);
 }
 
-/* @p bound: call from the own address, which the peer compares with its configuration. */
+/* @p bound: call from the local node's address, which the peer compares with its configuration. */
 static void call_address(struct rsmd_link *link, const struct rsmd_address *to, bool bound)
 {
     int fd = socket(to->socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -142,8 +143,8 @@ static void on_resolved(void *context, const struct rsmd_addresses *found, const
     if (why != NULL)
         attempt_failed(link, why);
     else
-        /* Where the network lets nothing through from the own address the kernel chooses one, each
-         * second time that all of the peer's have been tried. */
+        /* In every second round over the peer's addresses the kernel chooses the local one, in case
+         * the network drops packets from the configured one. */
         call_address(link, &found->list[link->address++ % found->count],
                      link->failures / found->count % 2 == 0);
 }
@@ -207,9 +208,10 @@ void rsmd_link_proceed(struct rsmd_link *link)
         promote(link, link->rival);
 }
 
-/* The node has a link, and now somebody else is that node, too. Either it was restarted and we have
- * not noticed the end of the former, or there are two. The former decides, by answering. If it has
- * ended, this one waits only until nothing of it is left. */
+/* A second connection has authenticated as a node that has a link. Either the node was restarted
+ * and the end of its former daemon was not noticed, or there are two daemons. If the former one
+ * answers, it keeps the link. If its link has ended, the new one waits only until nothing of that
+ * is left. */
 static void examine_rival(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
     if (link->rival != NULL) {
@@ -284,16 +286,16 @@ void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf)
     if (conn == NULL || conn->phase != RSMD_PHASE_UP)
         return;
     if (deaf > 0 && link->rival != NULL && link->rival->phase == RSMD_PHASE_RIVAL)
-        rsmd_tcp_restart_timer(link->rival); /* it waits for the one that gets more */
+        rsmd_tcp_restart_timer(link->rival); /* it waits for the connection that is up */
     conn->answered_at = now - conn->answered_at > deaf ? conn->answered_at + deaf : now;
-    /* A quarter is left for noticing, so that it is noticed within the timeout. */
+    /* Three quarters, so that a failure is noticed within the time-out. */
     if (now - conn->answered_at >= timeout - timeout / 4) {
         snprintf(why, sizeof why, "node %u has not answered node %u for %u ms",
                  (unsigned)link->node->id, (unsigned)link->cluster->self.node,
                  (unsigned)(timeout - timeout / 4));
         rsmd_tcp_refuse(conn, RSM_ST_TIMEOUT, why);
     } else if (now - conn->pinged_at >= pause &&
-               /* The caller's PINGs serve both, unless they do not come. */
+               /* The caller's PINGs serve both ends, unless they fail to come. */
                (conn->caller || now - conn->answered_at >= 2 * pause)) {
         rsmd_tcp_ping(conn);
     }

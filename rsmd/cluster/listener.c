@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the nodes with lower ids call, and whoever else: until they have shown who they are they
- * are strangers, of whom there is a bounded number. */
+/* The listening socket, which the nodes with lower ids call. Connections are strangers until they
+ * are authenticated. The number of strangers is bounded. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -79,8 +79,8 @@ void rsmd_listener_release(struct rsmd_tcp *conn)
     free(host);
 }
 
-/* The oldest connection of the host that has most: a stranger who takes all places can only push
- * out its own. */
+/* The oldest connection of the host that has most: a host that takes all places can only evict its
+ * own. */
 static struct rsmd_tcp *eviction_victim(const struct rsmd_listener *listener)
 {
     struct rsmd_tcp *conn, *worst = NULL;
@@ -121,7 +121,7 @@ static void on_caller(evutil_socket_t socket, short what, void *argument)
         if (fd >= 0) {
             admit(cluster, fd, &from);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            /* It stays in the backlog, and would wake us for ever. */
+            /* The connection stays in the backlog, and would wake the loop for ever. */
             event_del(cluster->listener.accepting);
             again_after(&cluster->listener, PAUSE_MS);
             return;
@@ -138,7 +138,7 @@ static bool try_bind(int fd, const struct rsmd_address *at)
     int on = 1;
     if (bind(fd, (const struct sockaddr *)&at->socket, at->length) == 0)
         return true;
-    /* An address that this host has not yet: it counts from the moment that it has. */
+    /* An address that this host does not have yet takes effect when the host gets it. */
     return errno == EADDRNOTAVAIL && setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof on) == 0 &&
            bind(fd, (const struct sockaddr *)&at->socket, at->length) == 0;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-/* From the interface of libmunge.so.2, whose header need not be there. */
+/* Declarations of libmunge.so.2, whose header need not be installed. */
 typedef struct munge_ctx *munge_context;
 enum munge_option { OPTION_ENCODE_TIME = 6, OPTION_DECODE_TIME = 7, OPTION_SOCKET = 8 };
 enum munge_result {
@@ -62,7 +62,7 @@ static bool find_functions(struct rsmd_munge *munge, void *library, char *why, s
 struct rsmd_munge *rsmd_munge_load(const char *library, const char *socket, char *why,
                                    size_t why_size)
 {
-    /* Never closed: a thread may be in there when the daemon ends. */
+    /* Never closed: a thread may be running in it when the daemon ends. */
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) {
         snprintf(why, why_size, "%s", dlerror());
@@ -85,7 +85,7 @@ void rsmd_munge_free(struct rsmd_munge *munge)
     free(munge);
 }
 
-/* One context a call: they keep the error text, and must not be shared by threads. */
+/* One context for each call: a context keeps the error text, and threads must not share it. */
 static munge_context begin(const struct rsmd_munge *munge, char *why, size_t why_size)
 {
     munge_context context = munge->create();
@@ -108,7 +108,7 @@ static const char *details(const struct rsmd_munge *munge, munge_context context
     return text != NULL ? text : munge->text(result);
 }
 
-/* How far apart the clocks were, coarsely, so that each attempt has the same words. */
+/* The difference of the clocks, rounded, so that repeated attempts have the same text. */
 static void distance(char *text, size_t size, time_t seconds)
 {
     if (seconds < 0)

@@ -8,12 +8,12 @@
  * ends have authenticated each other nothing but HELLO, PROOF and REFUSE is accepted. A frame that
  * breaks the bounds ends the link: the peer is trusted to be a node, not to be free of errors.
  *
- * HELLO and REFUSE are the same in all versions of the protocol, so that two ends can always tell
- * each other why they do not fit.
+ * HELLO and REFUSE are the same in all versions of the protocol, so that two ends can always report
+ * why they do not fit.
  *
  * Messages about segments name a connection by the id that the *exporter's* node gave it in its
- * CONNECT_REPLY. Whatever belongs to a link ends with it: the exporter's node revokes the offers,
- * the importer's node aborts the connections.
+ * CONNECT_REPLY. Connections end with their link: the exporter's node revokes the offers, the
+ * importer's node aborts the connections.
  *
  * messages.def lists the messages and says how to add one; bodies.def has their fields.
  */
@@ -36,8 +36,9 @@ enum {
 
 enum {
     RSM_CLUSTER_DIED = 1, /* the importing process ended and left the connection behind */
-    RSM_CLUSTER_HELD = 2, /* the importing process may still reach the memory: a second DISCONNECT
-                             says when it cannot any more */
+    /* the importing process may still reach the memory: a second DISCONNECT reports the end of
+     * that */
+    RSM_CLUSTER_HELD = 2,
 };
 
 enum rsm_cluster_msg_type {

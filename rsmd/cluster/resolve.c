@@ -15,7 +15,7 @@ struct resolution {
     void *context;
 };
 
-/* Without authentication nothing but this machine counts, whatever a name leads to. */
+/* Without authentication keep only addresses of this machine. */
 static const char *keep_loopback(struct rsmd_addresses *found)
 {
     unsigned kept = 0;

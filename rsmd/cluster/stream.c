@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Why not bufferevent: it writes from the event loop only. A refusal must go out before the close in
- * the same turn, and at the daemon's end, when there are no more turns, the links are told of it.
- * See "Cluster links" in doc/architecture.md. */
+/* bufferevent does not suit, because it writes only from the event loop. A refusal must go out
+ * before the close in the same round, and so must the announcement of the daemon's end, after the
+ * last round. See "Cluster links" in doc/architecture.md. */
 #include "cluster/stream.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 enum {
     LENGTH_BYTES = 4,
-    READS_PER_TURN = 16, /* before the others have theirs */
+    READS_PER_TURN = 16, /* then other streams have their turn */
 };
 
 struct rsmd_stream {
@@ -104,8 +104,8 @@ static int deliver_all(struct rsmd_stream *stream)
     return result < 0 ? -1 : stream->paused ? 0 : 1;
 }
 
-/* Receive what there is room for beside a part of a frame. 1: there may be more; 0: not now; -1: the
- * stream has ended. */
+/* Receive what there is room for beside a part of a frame. 1: there may be more; 0: not now; -1:
+ * the stream has ended. */
 static int receive(struct rsmd_stream *stream)
 {
     uint8_t bytes[LENGTH_BYTES + RSM_CLUSTER_FRAME_MAX];
@@ -158,8 +158,8 @@ void rsmd_stream_resume(struct rsmd_stream *stream)
         return;
     stream->paused = false;
     event_add(stream->readable, NULL);
-    /* There may be whole frames already, which no descriptor tells of. Not from here: the caller
-     * is in the midst of something. */
+    /* There may be whole frames in the buffer, for which no descriptor event comes. Deliver them
+     * from the loop, not amid the caller's work. */
     if (evbuffer_get_length(stream->in) > 0)
         event_active(stream->writable, EV_TIMEOUT, 0);
 }
@@ -185,7 +185,7 @@ static void flush(struct rsmd_stream *stream)
             return;
         }
         if (sent < 0) {
-            /* The peer may have said why; reading finds that, and then the end. */
+            /* The peer may have sent the reason: read that, and then the end. */
             evbuffer_drain(stream->out, evbuffer_get_length(stream->out));
             return;
         }
@@ -211,7 +211,7 @@ static void on_writable(evutil_socket_t fd, short what, void *argument)
         stream->user.connected(stream->user.context);
         return;
     }
-    /* In either case: an event that was activated by hand waits for the socket no longer. */
+    /* In either case: an event activated by hand no longer waits for the socket. */
     flush(stream);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Messages over a non-blocking TCP socket. What is buffered is bounded both ways: one frame that
- * comes in, RSMD_STREAM_QUEUE_MAX bytes that go out.
+ * Messages over a non-blocking TCP socket. Buffers are bounded: one incoming frame,
+ * RSMD_STREAM_QUEUE_MAX outgoing bytes.
  */
 #ifndef RSMD_CLUSTER_STREAM_H
 #define RSMD_CLUSTER_STREAM_H
@@ -22,17 +22,17 @@ struct rsmd_stream_user {
     void *context;
     /** The socket that was still connecting has connected. */
     void (*connected)(void *context);
-    /** A frame within all bounds; *msg is good until this returns. */
+    /** A frame within all bounds; *msg is valid until this returns. */
     void (*message)(void *context, const struct rsm_cluster_msg *msg);
     /** There will be no more; @p why is a sentence. Called once. */
     void (*ended)(void *context, const char *why);
 };
 
-/** Take a socket over. @p connecting: connect() is under way. NULL: out of memory; the socket is
- *  closed in any case in the end. */
+/** Make a stream of a socket, which it owns. @p connecting: connect() is in progress. NULL: out of
+ *  memory, and the socket is closed. */
 struct rsmd_stream *rsmd_stream_new(struct event_base *base, int socket, bool connecting,
                                     const struct rsmd_stream_user *user);
-/** Close. What was sent last goes out as far as the kernel takes it at once. */
+/** Close it. The last messages go out as far as the kernel accepts them at once. */
 void rsmd_stream_free(struct rsmd_stream *stream);
 
 /** Its socket. */
@@ -51,7 +51,7 @@ struct rsmd_stream_bytes rsmd_stream_bytes(const struct rsmd_stream *stream);
 /** Bytes that wait to go out. */
 size_t rsmd_stream_queued(const struct rsmd_stream *stream);
 
-/** Leave what comes in where it is, or go on with it. */
+/** Stop reading, or continue. */
 void rsmd_stream_pause(struct rsmd_stream *stream);
 void rsmd_stream_resume(struct rsmd_stream *stream);
 

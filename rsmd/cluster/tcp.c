@@ -15,17 +15,17 @@
 
 /* ------------------------------------------------------------------ the end */
 
-/* Whether a connection that was accepted tells something about the node whose id it gives: its
- * credential or its address shows that. Nodes without authentication are all on this machine. */
+/* Whether an accepted connection can be attributed to the node whose id it gives, by its credential
+ * or its address. Nodes without authentication are all on this machine. */
 static bool is_evidence(const struct rsmd_tcp *conn, struct rsmd_link *link)
 {
     return conn->proved || conn->cluster->self.conf->auth == RSMD_AUTH_NONE ||
            rsmd_link_has_address(link, &conn->there);
 }
 
-/* Of a connection that was accepted and has not shown whose it is. Whoever it says it is, it cannot
- * disturb a link that is up, nor fill the log; and what a call from elsewhere leads to is no state of a
- * link. */
+/* Note the end of an unauthenticated connection. Whatever node it claims to be, it cannot disturb a
+ * link that is up, nor fill the log, and a call from another address does not change a link's
+ * state. */
 static void note_stranger(struct rsmd_tcp *conn, const char *why)
 {
     struct rsmd_cluster *cluster = conn->cluster;
@@ -37,7 +37,7 @@ static void note_stranger(struct rsmd_tcp *conn, const char *why)
     snprintf(text, sizeof text, "connection from %s: %s", conn->there_text, why);
     if (link != NULL && !is_evidence(conn, link))
         link = NULL;
-    /* The caller's words are nobody's: he has not shown that he is that node's daemon. */
+    /* Do not quote the caller, which has not proved that it is that node's daemon. */
     if (link != NULL && link->up == NULL)
         rsmd_link_remember(link,
                            conn->quotes ? "its daemon breaks off: the log there says why" : why);
@@ -80,7 +80,7 @@ void rsmd_tcp_refuse(struct rsmd_tcp *conn, enum rsm_status status, const char *
     rsmd_tcp_end(conn, why);
 }
 
-/* Send what must go out. False: the connection is over. */
+/* Send a message. False: the connection is over. */
 static bool send_message(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg)
 {
     if (rsmd_stream_send(conn->stream, msg) == 0)
@@ -134,8 +134,8 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument)
     }
 }
 
-/* Go on to a phase that has its time. Own credentials have less, so that the peer hears that they
- * are what it waits for before it loses timeout. */
+/* Enter a phase with a time limit. Work at this end has two thirds of the limit, so that the peer,
+ * which waits meanwhile, gets its result or the reason of a failure before it times out. */
 static bool enter(struct rsmd_tcp *conn, enum rsmd_phase phase)
 {
     uint32_t ms = conn->cluster->self.conf->peer_timeout_ms;
@@ -218,9 +218,9 @@ static void on_looked_up(void *context, const struct rsmd_addresses *found, cons
     }
 }
 
-/* A credential tells the realm and the user. Which host of the realm it is shows by the address:
- * with its credentials alone root of any host could be every node. Nodes without authentication are
- * all on this machine, where every user has all addresses. */
+/* Check the caller's address. A credential proves the realm and the user, and the address the host:
+ * by credentials alone, root of any host could be every node. Nodes without authentication are all
+ * on this machine, where every user has all addresses. */
 static void check_address(struct rsmd_tcp *conn)
 {
     const struct rsmd_conf *conf = conn->cluster->self.conf;
@@ -280,7 +280,7 @@ static void take_hello(struct rsmd_tcp *conn, const struct rsm_cluster_hello *he
     conn->theirs = *hello;
     enum rsm_status status =
         rsmd_hello_judge(&conn->cluster->self, called, hello, &conn->version, why);
-    /* Before a refusal as well: it is the answer that tells the peer who speaks. */
+    /* Sent before a refusal, too: it identifies this end to the peer. */
     if (!conn->caller && !send_hello(conn, hello->from))
         return;
     if (status != RSM_ST_OK)
@@ -330,8 +330,7 @@ void rsmd_tcp_begin(struct rsmd_tcp *conn)
     rsmd_stream_resume(conn->stream);
 }
 
-/* A PING whose sender has the PONG of the one before shows as much as a PONG does: both directions
- * work. */
+/* A PING whose sender has got the last PONG is as good as a PONG: both directions work. */
 static void take_ping(struct rsmd_tcp *conn, const struct rsm_cluster_ping *ping)
 {
     if (ping->answered != 0 && ping->answered == conn->last_ping)
@@ -372,7 +371,7 @@ static void take_when_up(struct rsmd_tcp *conn, const struct rsm_cluster_msg *ms
     }
 }
 
-/* ------------------------------------------------------------------ what the stream tells */
+/* ------------------------------------------------------------------ the stream's callbacks */
 
 static void take_refusal(struct rsmd_tcp *conn, const struct rsm_cluster_refuse *refusal)
 {
@@ -403,7 +402,7 @@ static void on_message(void *context, const struct rsm_cluster_msg *msg)
         out_of_turn(conn);
 }
 
-/* Errors do no harm: our own heartbeat is what counts. */
+/* Errors are harmless: the link's heartbeat decides. */
 static void tune(const struct rsmd_cluster *cluster, int socket)
 {
     int on = 1;
@@ -413,7 +412,7 @@ static void tune(const struct rsmd_cluster *cluster, int socket)
     setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 }
 
-/* Learn both ends of a connection that is made, and set its options. */
+/* Get both addresses of an established connection, and set its options. */
 static bool prepare(struct rsmd_tcp *conn, int socket)
 {
     tune(conn->cluster, socket);
@@ -481,7 +480,7 @@ struct rsmd_tcp *rsmd_tcp_accepted(struct rsmd_cluster *cluster, int socket,
     rsmd_address_text(from, false, conn->there_text);
     if (prepare(conn, socket))
         return conn;
-    rsmd_tcp_free(conn); /* it has gone already */
+    rsmd_tcp_free(conn); /* it has ended already */
     return NULL;
 }
 

@@ -54,7 +54,7 @@ bool rsmd_bucket_take(struct rsmd_bucket *bucket, int64_t now, unsigned *dropped
     return true;
 }
 
-/* A multiplier of Knuth's: numbers that follow each other are far apart. */
+/* A multiplier of Knuth's: it spreads consecutive numbers. */
 static struct rsmd_bucket *bucket_of(struct rsmd_buckets *buckets, uint32_t number)
 {
     return &buckets->bucket[(number * UINT32_C(2654435761)) >> 26];

@@ -20,13 +20,13 @@ static const size_t length_max = (size_t)1 << 30;
 
 struct header {
     uint32_t magic, version;
-    uint64_t length; /* of what follows it */
+    uint64_t length; /* of what follows the header */
     uint64_t sum;    /* of that */
     uint32_t fd_count;
     uint32_t section_count;
 };
 
-/* Of the table of sections, which stands behind the records. */
+/* An entry of the table of sections, which follows the records. */
 enum { SECTION_BYTES = 2 * sizeof(uint32_t) };
 
 static void walk_header(struct rsm_codec *c, struct header *header)
@@ -205,7 +205,7 @@ static bool read_all(int fd, uint8_t *bytes, size_t length)
     return true;
 }
 
-/* The whole file; nobody can change it any more. */
+/* Load the whole file, which is sealed. */
 static bool load(struct rsmd_snapshot_reader *reader, int memfd)
 {
     struct stat file;
@@ -237,7 +237,7 @@ static bool check_header(struct rsmd_snapshot_reader *reader)
     return true;
 }
 
-/* The table that comes last, which is taken off. */
+/* Find the table at the end, and take it off. */
 static bool find_sections(struct rsmd_snapshot_reader *reader)
 {
     size_t bytes = reader->section_count * (size_t)SECTION_BYTES;

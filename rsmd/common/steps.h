@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * How long the event loop was at work before it looked for events again. A step is one round of the
- * loop: all that it does between two waits. While a step lasts, every client and every link waits. Steps
- * are measured in processor time of the thread, so that other processes of the host do not count.
+ * The longest step of the event loop. A step is one round of the loop: all that it does between two
+ * waits. While a step lasts, every client and every link waits. Steps are measured in processor
+ * time of the thread, so that other processes of the host do not count.
  *
- * Reading that clock is a system call, which a round of a few microseconds should not cost. The clock of
- * rsm_clock_ns() costs none, and a thread's processor time never advances faster. So the processor time is read at the
- * end of those rounds only that end RSMD_STEPS_UNREAD_NS or more after the last reading. What is read then belongs to
- * one step and to those before it that were not read. These took less than RSMD_STEPS_UNREAD_NS together:
- * the longest step is never less than it was, and at most so much more.
+ * Reading that clock is a system call, too expensive for a round of a few microseconds.
+ * rsm_clock_ns() makes none, and a thread's processor time never advances faster. So the processor
+ * time is read only at the end of rounds that end RSMD_STEPS_UNREAD_NS or more after the last
+ * reading. The difference belongs to that step and to unread ones before it, which took less than
+ * RSMD_STEPS_UNREAD_NS together: the reported longest step is not too short, and at most that much
+ * too long.
  */
 #ifndef RSMD_STEPS_H
 #define RSMD_STEPS_H
@@ -35,14 +36,14 @@ static inline int64_t rsmd_processor_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/** The thread's next step begins. */
+/** Begin the thread's next step. */
 static inline void rsmd_steps_begin(struct rsmd_steps *steps)
 {
     steps->read_at_ns = rsm_clock_ns();
     steps->read_ns = rsmd_processor_ns();
 }
 
-/** A step is over, and the next one begins. */
+/** End a step, and begin the next one. */
 static inline void rsmd_steps_next(struct rsmd_steps *steps)
 {
     int64_t now = rsm_clock_ns();

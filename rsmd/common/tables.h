@@ -3,7 +3,7 @@
 #ifndef RSMD_TABLES_H
 #define RSMD_TABLES_H
 
-/* A table that cannot grow must not end the daemon: whoever adds looks at hh.tbl. */
+/* A table that cannot grow must not end the daemon: after an addition, check hh.tbl. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 #include <utlist.h>

@@ -15,9 +15,9 @@
 #include "common/tables.h"
 
 enum {
-    LINGER_MS = 2000,   /* a thread with nothing to do ends after this */
-    DONE_PER_TURN = 64, /* ends told in one turn of the loop */
-    RETRY_MS = 100,     /* until a thread that could not be started is tried again */
+    LINGER_MS = 2000,   /* a thread without jobs ends after this */
+    DONE_PER_TURN = 64, /* done() calls in one round of the loop */
+    RETRY_MS = 100,     /* pause after a thread could not be started */
 };
 
 const struct rsmd_worker_limits rsmd_worker_single = {.threads = 1, .per_owner = 1, .waiting = 256};
@@ -27,30 +27,30 @@ struct owner {
     struct rsmd_job *todo;
     unsigned waiting; /* in todo */
     unsigned running;
-    struct owner *prev, *next; /* among those that a thread may take a job of */
-    bool ready;                /* ... where it is */
+    struct owner *prev, *next; /* in the list of owners with a startable job */
+    bool ready;                /* it is in that list */
     UT_hash_handle hh;
 };
 
 struct rsmd_worker {
     struct rsmd_worker_limits limits;
     pthread_mutex_t lock;   /* guards what follows, up to the blank line */
-    pthread_cond_t wanted;  /* there is something to take, or the end */
-    pthread_cond_t settled; /* there is nothing any more */
+    pthread_cond_t wanted;  /* there is a job to take, or the worker ends */
+    pthread_cond_t settled; /* there are no jobs any more */
     struct owner *owners;   /* with jobs, by id */
     struct owner *ready;    /* whose turn it is next */
-    unsigned startable;     /* jobs that a thread could take at once */
+    unsigned startable;     /* jobs that could start now */
     unsigned waiting;
     unsigned running;
     unsigned threads;
-    unsigned idle; /* threads that are about to look for a job */
+    unsigned idle; /* threads that will take a job */
     struct rsmd_job *done;
     bool ending;
 
     atomic_uint references; /* event loop, threads */
-    int bell;               /* eventfd: something is done */
+    int bell;               /* eventfd: a job is done */
     struct event *answer;   /* the event loop's */
-    struct event *retry;    /* timer: there was no thread to be had */
+    struct event *retry;    /* timer: a thread could not be started */
 };
 
 static void free_all(struct rsmd_job *jobs)
@@ -62,7 +62,7 @@ static void free_all(struct rsmd_job *jobs)
     }
 }
 
-/* The last one frees it. */
+/* Drop a reference. The last one frees it. */
 static void let_go(struct rsmd_worker *worker)
 {
     if (atomic_fetch_sub(&worker->references, 1) != 1)
@@ -90,8 +90,8 @@ static unsigned startable(const struct rsmd_worker *worker, const struct owner *
     return owner->waiting < room ? owner->waiting : room;
 }
 
-/* Keep list and sum in step with an owner whose numbers change; `before` is what startable() said
- * of it. One that has nothing any more goes. */
+/* Update list and sum for an owner whose numbers have changed; `before` is the former result of
+ * startable(). An owner without jobs is freed. */
 static void update(struct rsmd_worker *worker, struct owner *owner, unsigned before)
 {
     unsigned now = startable(worker, owner);
@@ -126,7 +126,7 @@ static struct owner *need_owner(struct rsmd_worker *worker, uint32_t id)
     return NULL;
 }
 
-/* The next job, of the owner whose turn it is, who then is last in the row. */
+/* Take the next job, of the owner whose turn it is, which then is last. */
 static struct rsmd_job *start_one(struct rsmd_worker *worker, struct owner **of)
 {
     struct owner *owner = worker->ready;
@@ -167,7 +167,7 @@ static void ring(const struct rsmd_worker *worker)
     (void)ignored;
 }
 
-/* Wait for a job; under the lock. NULL: there was none for long, or the worker ends. */
+/* Wait for a job, under the lock. NULL: none came for LINGER_MS, or the worker ends. */
 static struct rsmd_job *await_job(struct rsmd_worker *worker, struct owner **owner)
 {
     const struct timespec until = rsm_timespec(rsm_deadline(LINGER_MS));
@@ -203,8 +203,8 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Start a thread if more jobs could start than there are threads about to take one; under the lock.
- * False: there is none to be had now. */
+/* Start a thread if more jobs can start than threads will take one, under the lock. False: it
+ * cannot be started now. */
 static bool have_threads(struct rsmd_worker *worker, uint32_t owner)
 {
     unsigned max = worker->limits.threads + (owner == 0);
@@ -226,7 +226,7 @@ static bool have_threads(struct rsmd_worker *worker, uint32_t owner)
 
 /* ------------------------------------------------------------------ the event loop */
 
-/* Tell the ends of some jobs. True: there are more. */
+/* Call done() for some jobs. True: there are more. */
 static bool report_some(struct rsmd_worker *worker, unsigned max)
 {
     struct rsmd_job *some = NULL, *job, *next;

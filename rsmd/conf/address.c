@@ -55,7 +55,7 @@ static bool is_name_or_ipv4(const char *host)
             return false;
     if (strspn(host, "0123456789.") != strlen(host))
         return true;
-    /* Not to be taken for a name: 10.0.1 would be an address to the resolver, another one. */
+    /* Not a name: the resolver would take 10.0.1 for an address, and another one. */
     return inet_pton(AF_INET, host, &address) == 1 && address.s_addr != htonl(INADDR_ANY) &&
            !IN_MULTICAST(ntohl(address.s_addr)) && address.s_addr != htonl(INADDR_BROADCAST);
 }
@@ -88,7 +88,7 @@ bool rsmd_address_is_loopback(const struct rsmd_address *address)
     return address->socket.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
 }
 
-/* NULL, or what getaddrinfo has against it. */
+/* Look a name up. NULL, or the error of getaddrinfo(). */
 static const char *look_up(const char *host, uint16_t port, int flags, struct rsmd_addresses *found)
 {
     char service[8];

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-enum { RSM_CLUSTER_PORT = 9247 }; /**< where rsmd listens for other hosts unless configured */
+enum { RSM_CLUSTER_PORT = 9247 }; /**< the default port of links */
 
 #include "protocol/proto.h"
 
@@ -27,8 +27,8 @@ struct rsmd_addresses {
     struct rsmd_address list[RSMD_ADDRESSES_MAX];
 };
 
-/** Take `HOST`, `HOST:PORT`, `[IPv6]` or `[IPv6]:PORT` apart. @p host has RSM_PROTO_NAME_MAX bytes
- *  and gets no brackets; without a port it is RSM_CLUSTER_PORT. False: it is none of these. */
+/** Parse `HOST`, `HOST:PORT`, `[IPv6]` or `[IPv6]:PORT`. @p host has RSM_PROTO_NAME_MAX bytes and
+ *  gets no brackets; the default port is RSM_CLUSTER_PORT. False: none of these. */
 bool rsmd_address_parse(const char *text, char *host, uint16_t *port);
 
 /** Whether a host as written can only mean this machine: 127.0.0.0/8, ::1, localhost. */
@@ -45,15 +45,15 @@ const char *rsmd_address_resolve(const char *host, uint16_t port, struct rsmd_ad
 /** Whether an address is one of those found, whatever the ports. */
 bool rsmd_addresses_have(const struct rsmd_addresses *found, const struct rsmd_address *address);
 
-/** Bind a socket to the first of these addresses from which the host can call @p to: of the same
- *  family, and a loopback address if that is one. False: there is none, and it is not bound. */
+/** Bind a socket to the first of @p own from which the host can connect to @p to: of the same
+ *  family, and a loopback address if @p to is one. False: there is none, and it is not bound. */
 bool rsmd_addresses_bind(const struct rsmd_addresses *own, int socket,
                          const struct rsmd_address *to);
 
-/** All of them for people, without ports, as far as @p size suffices. */
+/** Print all of them, without ports, as many as fit into @p size. */
 void rsmd_addresses_text(const struct rsmd_addresses *found, char *text, size_t size);
 
-/** For people, with @p port or without. @p text has RSMD_ADDRESS_TEXT_BYTES bytes. */
+/** Print one, with the port if @p port. @p text has RSMD_ADDRESS_TEXT_BYTES bytes. */
 void rsmd_address_text(const struct rsmd_address *address, bool port, char *text);
 
 #endif

@@ -91,7 +91,7 @@ static bool unknown_key(struct rsmd_conf_parser *p)
     return rsmd_conf_fail(p, "expected one of the keys %s", known);
 }
 
-/* Whether a value is none that other formats write otherwise. */
+/* Whether a value has no syntax of other formats, such as quotes. */
 static bool is_plain(struct rsmd_conf_parser *p, const char *value)
 {
     const char *mark = strchr(value, '#');
@@ -160,7 +160,7 @@ static bool begin_single(struct rsmd_conf_parser *p, enum rsmd_conf_section sect
     return true;
 }
 
-/* What the section that ends here must have had. */
+/* Check that the section that ends here has had what it must have. */
 static void end_section(struct rsmd_conf_parser *p)
 {
     if (p->section == RSMD_SECTION_NODE && !p->section_failed)
@@ -210,7 +210,7 @@ static bool take_section(struct rsmd_conf_parser *p, const char *line)
     return begin_section(p, name);
 }
 
-/* Whether the ini library finds a key and a value: it looks no farther than to a comment. */
+/* Whether the ini library finds a key and a value: it stops at a comment. */
 static bool has_separator(const char *line)
 {
     for (const char *at = line; *at != '\0'; at++) {
@@ -222,7 +222,7 @@ static bool has_separator(const char *line)
     return false;
 }
 
-/* Whether the ini library gets to see a line: it would tell of one mistake alone. */
+/* Whether to pass a line to the ini library, which would report only one error. */
 static bool examine(struct rsmd_conf_parser *p, const char *line)
 {
     line += strspn(line, " \t\r\n");
@@ -241,8 +241,8 @@ static bool examine(struct rsmd_conf_parser *p, const char *line)
     return false;
 }
 
-/* Hands the ini library one line after the other, as fgets does; an empty one in place of one that is
- * wrong. */
+/* Pass the ini library one line after the other, as fgets() does; an empty one instead of one with
+ * an error. */
 static char *read_line(char *into, int size, void *stream)
 {
     struct rsmd_conf_parser *p = stream;

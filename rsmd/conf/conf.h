@@ -32,9 +32,9 @@ struct rsmd_conf_node {
     char names[RSM_PROTO_NAME_MAX]; /* of its adapters, in their order, with blanks in between */
 };
 
-/** How the rsmds of two hosts show each other who they are. */
+/** How the rsmds of two hosts authenticate each other. */
 enum rsmd_conf_auth {
-    RSMD_AUTH_NONE = 1, /* not at all: between addresses of this very machine alone */
+    RSMD_AUTH_NONE = 1, /* not at all: only between addresses of this machine */
     RSMD_AUTH_MUNGE = 2,
 };
 
@@ -44,8 +44,8 @@ struct rsmd_conf_controller {
     char transport[RSM_TRANSPORT_NAME_MAX];
     char device[RSM_PROTO_NAME_MAX];
     char options[RSM_PROTO_NAME_MAX];
-    uint32_t adapter;      /* the number that SISCI knows it by, if it was given one */
-    unsigned adapter_line; /* 0: it was not */
+    uint32_t adapter;      /* its SISCI number, if configured */
+    unsigned adapter_line; /* 0: not configured */
 };
 
 /** A section [map] or [map NAME]. */
@@ -69,9 +69,9 @@ struct rsmd_conf {
     bool lend_userfaultfd; /* clients get /dev/userfaultfd */
     enum rsmd_conf_auth auth;
     unsigned auth_line;                    /* 0: not given */
-    bool insecure;                         /* auth = none is wanted even where root runs rsmd */
+    bool insecure;                         /* auth = none is permitted even where root runs rsmd */
     char munge_socket[RSM_PROTO_PATH_MAX]; /* "": munged's usual one */
-    bool ineffective_keys;                 /* a key was given that is accepted for its age alone */
+    bool ineffective_keys;                 /* an obsolete key was given, which has no effect */
 };
 
 struct rsmd_conf_error {
@@ -79,34 +79,34 @@ struct rsmd_conf_error {
     char text[512];
 };
 
-enum { RSMD_CONF_ERRORS_MAX = 32 }; /* that are told of one file */
+enum { RSMD_CONF_ERRORS_MAX = 32 }; /* reported for one file */
 
-/** The mistakes of a file, ascending by line: one for each line, the first that was found there. */
+/** The errors of a file, ascending by line: the first one of each line. */
 struct rsmd_conf_errors {
     unsigned count;
     struct rsmd_conf_error list[RSMD_CONF_ERRORS_MAX];
 };
 
-/** Add a mistake. Where there is no room any more, the one that is farthest down is dropped. */
+/** Add an error. If there is no room, the one with the highest line is dropped. */
 __attribute__((format(printf, 3, 4))) void
 rsmd_conf_errors_add(struct rsmd_conf_errors *errors, unsigned line, const char *format, ...);
 __attribute__((format(printf, 3, 0))) void rsmd_conf_errors_vadd(struct rsmd_conf_errors *errors,
                                                                  unsigned line, const char *format,
                                                                  va_list arguments);
 
-/** What holds without rsm.conf: controller sci0 on shm, no nodes named, default limits. */
+/** The configuration without rsm.conf: controller sci0 on shm, no nodes named, default limits. */
 void rsmd_conf_defaults(struct rsmd_conf *conf);
 
 /** Free the nodes. Copies of the structure share them. */
 void rsmd_conf_free(struct rsmd_conf *conf);
 
-/** Parse the text of a file into *conf, which has nothing to be freed. False: *error tells where
- * and what was expected, and nothing is to be freed. */
+/** Parse the text of a file into *conf, which has nothing to be freed. False: *error has the line
+ *  and what was expected, and nothing is to be freed. */
 bool rsmd_conf_parse(struct rsmd_conf *conf, const char *text, size_t length,
                      struct rsmd_conf_error *error);
 
-/** The same, but go on after a mistake. *conf has what was good, to be freed by rsmd_conf_free() even if
- * there are mistakes. */
+/** The same, but continue after an error. *conf has what was valid; the caller frees it by
+ *  rsmd_conf_free(), also if there are errors. */
 void rsmd_conf_parse_all(struct rsmd_conf *conf, const char *text, size_t length,
                          struct rsmd_conf_errors *errors);
 
@@ -124,8 +124,8 @@ const char *rsmd_conf_address(const struct rsmd_conf *conf, uint32_t id);
 const struct rsmd_conf_controller *rsmd_conf_controller(const struct rsmd_conf *conf,
                                                         const char *name);
 
-/** The controller that SISCI knows by this number: the one that was given it, or, if none was given
- *  any, the one in this place of the file. NULL: there is none. */
+/** The controller with this SISCI number: the one configured with it, or, if none has a number, the
+ *  one at this place of the file. NULL: there is none. */
 const struct rsmd_conf_controller *rsmd_conf_adapter(const struct rsmd_conf *conf, uint32_t number);
 
 /** Add a copy of another configuration's node, whose id is not there yet. NULL: no memory. */
@@ -135,7 +135,7 @@ struct rsmd_conf_node *rsmd_conf_add_node(struct rsmd_conf *conf,
 /** Whether any node has an address, so that there are links to keep. */
 bool rsmd_conf_has_address(const struct rsmd_conf *conf);
 
-/** What is configured about software mappings over a controller of that name. */
+/** The settings of the mapping engine for a controller of that name. */
 struct mapping_settings rsmd_conf_map(const struct rsmd_conf *conf, const char *controller);
 
 /** Split a controller name into type and unit, the unit being the trailing digits (none: 0).

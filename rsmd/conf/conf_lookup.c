@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a configuration says about this or that. */
+/* Look-ups in a configuration. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

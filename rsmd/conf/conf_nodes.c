@@ -101,7 +101,7 @@ const struct rsmd_conf_key rsmd_conf_cluster_keys[] = {
 
 /* ------------------------------------------------------------------ sections */
 
-/* Room grows by doubling: nodes are many in some files and few in most. */
+/* Grow the table by doubling. */
 static bool make_room(struct rsmd_conf *conf)
 {
     uint32_t count = conf->node_count;
@@ -115,7 +115,7 @@ static bool make_room(struct rsmd_conf *conf)
     return true;
 }
 
-/* A node that is not there yet, in its place. NULL: no memory. */
+/* Add a node that is not in the table, at its place. NULL: no memory. */
 static struct rsmd_conf_node *add_node(struct rsmd_conf *conf, uint32_t id)
 {
     uint32_t at = rsmd_conf_node_from(conf, id);

@@ -21,14 +21,14 @@
 
 enum { TRIAL_MS = 10000 };
 
-/* What to execute, as it was when this process began. */
+/* The program to execute, as noted at the start. */
 static struct {
     char path[PATH_MAX];
     char directory[PATH_MAX];
     char *const *arguments;
 } program;
 
-/* Without --ready-fd: who waited there has been told. The list is not freed. */
+/* Remove --ready-fd: the starter has its report. The list is not freed. */
 static char *const *without_starter(char *const arguments[])
 {
     size_t count = 0, kept = 0;
@@ -36,7 +36,7 @@ static char *const *without_starter(char *const arguments[])
         count++;
     char **list = calloc(count + 1, sizeof *list);
     for (size_t i = 0; list != NULL && i < count; i++) {
-        /* No other option begins so, and a shortened one is accepted, too. */
+        /* No other option begins like this, and abbreviations are accepted, too. */
         bool starter = strncmp(arguments[i], "--re", 4) == 0;
         if (!starter)
             list[kept++] = arguments[i];
@@ -79,7 +79,7 @@ bool rsmd_handover_reads(int version)
     return version >= RSMD_SNAPSHOT_OLDEST && version <= RSMD_SNAPSHOT_VERSION;
 }
 
-/* Our own arguments and the question. The caller frees it; NULL: no memory. */
+/* This process's arguments and the question. The caller frees the list; NULL: no memory. */
 static char **trial_arguments(char question[])
 {
     char *const *own = without_starter(program.arguments);
@@ -105,7 +105,7 @@ static int try_program(char *const arguments[], int *error)
     pid_t child;
     sigemptyset(&none);
     posix_spawn_file_actions_init(&actions);
-    if (program.directory[0] != '\0') /* where relative names of the command line lead */
+    if (program.directory[0] != '\0') /* for relative names on the command line */
         posix_spawn_file_actions_addchdir_np(&actions, program.directory);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawnattr_init(&attributes);
@@ -136,7 +136,7 @@ bool rsmd_handover_can_start(void)
 
 /* ------------------------------------------------------------------ the queue */
 
-/* All descriptors in one; -1 with errno. */
+/* Put all descriptors into one queue; -1 with errno. */
 static int fill_queue(const struct rsmd_parcel *parcel)
 {
     uint32_t count = 0;
@@ -158,7 +158,7 @@ static int fill_queue(const struct rsmd_parcel *parcel)
     return queue;
 }
 
-/* What waits in a queue that nobody gets. */
+/* Close what is in a queue that is not handed over. */
 static void empty_queue(int queue)
 {
     int *fds;
@@ -174,17 +174,17 @@ static bool give_to_manager(int queue)
 {
     if (rsmd_store_put(RSMD_HANDOVER_STORED, queue))
         return true;
-    rsmd_store_remove(RSMD_HANDOVER_STORED); /* a successor must not find what goes on here */
+    rsmd_store_remove(RSMD_HANDOVER_STORED); /* a successor must not find an outdated state */
     errno = ETIMEDOUT;
     return false;
 }
 
-/* Execute the installed program, which keeps this one descriptor. Returns only if that fails. */
+/* Execute the installed program, which inherits this one descriptor. Returns only on failure. */
 static bool give_in_place(int queue)
 {
     char text[16];
     snprintf(text, sizeof text, "%d", queue);
-    /* Where relative names of the command line lead. */
+    /* For relative names on the command line. */
     if (program.directory[0] != '\0' && chdir(program.directory) < 0)
         rsm_log_debug("cannot go to %s: %m", program.directory);
     if (fcntl(queue, F_SETFD, 0) < 0 || setenv(RSMD_HANDOVER_VARIABLE, text, 1) < 0)
@@ -195,8 +195,8 @@ static bool give_in_place(int queue)
 
 /* ------------------------------------------------------------------ giving */
 
-/* Save the state and give it away. Without success nothing is left to do but to end: there are no links to
- * other hosts and no new clients any more. */
+/* Save the state and hand it over. On failure the daemon has to end: its links to other hosts are
+ * closed, and it accepts no clients. */
 static bool give(const struct rsmd_server *server, struct rsmd_parcel *parcel, const char *to,
                  bool give_queue(int queue))
 {
@@ -216,8 +216,8 @@ static bool give(const struct rsmd_server *server, struct rsmd_parcel *parcel, c
         rsm_log_error("cannot hand over: %m");
         if (queue >= 0)
             empty_queue(queue);
-        /* The caller ends everything, and the word says so then. If it cannot be owned again, clients wait no longer:
-         * they have seen that already. */
+        /* The caller ends everything, and marks the word. If the word cannot be owned again,
+         * clients have already stopped waiting. */
         (void)rsmd_generation_table_own(table);
     }
     if (queue >= 0)
@@ -235,7 +235,7 @@ void rsmd_handover_give(const struct rsmd_server *server, const struct rsmd_inst
 
 bool rsmd_handover_store(const struct rsmd_server *server, const struct rsmd_instance *instance)
 {
-    /* The manager has its own sockets already. */
+    /* The manager has the sockets that it made. */
     struct rsmd_parcel parcel = {.lock = instance->lock,
                                  .listener = instance->socket_is_ours ? server->listener : -1};
     bool given = give(server, &parcel, "the next rsmd of the service manager", give_to_manager);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file What giver and receiver agree upon. */
+/** @file What both sides of a handover use. */
 #ifndef RSMD_HANDOVER_INTERNAL_H
 #define RSMD_HANDOVER_INTERNAL_H
 
 #include "common/snapshot.h"
 
-/** What is handed over is one descriptor: a queue (queue.h) with state, table, lock, the listener if
- *  there is one, and those of the snapshot. The service manager keeps it in its store under this name,
- *  whose number changes with what is in the queue; and a program that is executed in place finds its
- *  number in this variable of the environment. */
+/** One descriptor is handed over: a queue (queue.h) of state, table, lock, the listener if there is
+ *  one, and those of the snapshot. The service manager stores it under this name, whose number
+ *  changes with the content of the queue. A program executed in place finds the descriptor's number
+ *  in this environment variable. */
 #define RSMD_HANDOVER_STORED   "rsmd-state-1"
 #define RSMD_HANDOVER_VARIABLE "RSMD_HANDOVER"
 enum { RSMD_HANDOVER_OWN = 3 }; /* state, table and lock */

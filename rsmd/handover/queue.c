@@ -20,7 +20,7 @@ enum {
 
 int rsmd_queue_buffer = INT32_MAX / 2; /* the kernel takes what it allows */
 
-/* Of each message: it brings some of `total` descriptors, from `first` on. */
+/* The content of each message: it carries some of `total` descriptors, from `first` on. */
 struct label {
     uint32_t magic, total, first;
 };
@@ -68,15 +68,15 @@ static bool put(int socket, uint32_t magic, const int *fds, struct label label, 
     return sendmsg(socket, &message.header, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof label;
 }
 
-/* Whether the kernel has refused a descriptor for its own sake: what waits in it is nested too deeply, or
- * it is none; or because there are too many on their way. */
+/* Whether the kernel has refused the descriptor itself: queues nested too deeply, not a descriptor,
+ * or too many in flight. */
 static bool is_refusal(int error)
 {
     return error == ETOOMANYREFS || error == EBADF;
 }
 
-/* Put all from *first on, as many at a time as go, and move *first. One that is refused is left out, but
- * none of the first `needed`. False, with errno: the next one cannot be put here. */
+/* Put all from *first on, in batches, and advance *first. Refused ones are left out, except the
+ * first `needed`. False, with errno: the next one cannot be put here. */
 static bool put_all(int socket, uint32_t magic, const struct list *list, uint32_t *first)
 {
     uint32_t step = BATCH;
@@ -97,11 +97,11 @@ static bool put_all(int socket, uint32_t magic, const struct list *list, uint32_
     return true;
 }
 
-/* Fill one socket with what comes from *first on, as much as it takes, and move *first. Its
- * descriptor, or -1 with errno: it took nothing, or something is wrong. */
+/* Fill one socket from *first on, as much as it takes, and advance *first. Returns its descriptor,
+ * or -1 with errno: it took nothing, or an error. */
 static int fill_one(uint32_t magic, const struct list *list, uint32_t *first)
 {
-    /* Two ends that know each other: only the sender's buffer bounds what waits. */
+    /* A connected pair: only the sender's buffer bounds the queue. */
     int ends[2];
     uint32_t before = *first;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
@@ -136,8 +136,9 @@ static uint32_t fill_queues(const struct list *list, int *queues)
     return 0;
 }
 
-/* As many as a message takes, to be closed when the queues are full: where the kernel takes no more, it
- * takes the queues themselves then. -1: it takes not even these. */
+/* Put as many as a message takes into a socket that is closed when the queues are full: if the
+ * kernel takes no more by then, it still takes the queues themselves. -1: it takes not even
+ * these. */
 static int keep_room(int fd)
 {
     int fds[BATCH];
@@ -147,7 +148,7 @@ static int keep_room(int fd)
     return fill_one(MAGIC, &(struct list){fds, BATCH, BATCH}, &first);
 }
 
-/* One queue of them all, which are its own now. -1, with errno. */
+/* Join the queues in one, which owns them then. -1, with errno. */
 static int join(int *queues, uint32_t used)
 {
     uint32_t first = 0;
@@ -158,7 +159,7 @@ static int join(int *queues, uint32_t used)
         head = -1;
         error = EAGAIN;
     }
-    while (used > 0) /* the head has them */
+    while (used > 0) /* the head holds them */
         close(queues[--used]);
     errno = error;
     return head;
@@ -184,7 +185,7 @@ int rsmd_queue_fill(const int *fds, uint32_t count, uint32_t needed)
 
 /* ------------------------------------------------------------------ out */
 
-/* The descriptors that came, which are ours now; how many. */
+/* Take the descriptors of a received message. Returns their number. */
 static uint32_t take_out(struct message *message, int fds[BATCH])
 {
     uint32_t taken = 0;
@@ -202,13 +203,13 @@ static uint32_t take_out(struct message *message, int fds[BATCH])
     return taken;
 }
 
-/* What has been taken out so far: all up to `at`; -1 for those that are missing. */
+/* What has been taken so far: all up to `at`; -1 for missing ones. */
 struct taken {
     int *fds;
     uint32_t total, at;
 };
 
-/* A list for all, before the first one has come. False: no memory, or it is another queue's. */
+/* Make the list at the first message. False: no memory, or a message of another queue. */
 static bool need_list(struct taken *taken, uint32_t total)
 {
     if (taken->fds != NULL)
@@ -222,8 +223,8 @@ static bool need_list(struct taken *taken, uint32_t total)
     return true;
 }
 
-/* Whether a message is one of such a queue, and follows those that have been taken. There may be fewer descriptors in
- * it than were put there, if this process may not have so many. */
+/* Whether a message is of such a queue, and follows those that were taken. It may bring fewer
+ * descriptors than were put, if this process reaches its limit. */
 static bool is_next(const struct taken *taken, const struct label *label, uint32_t magic,
                     uint32_t count)
 {
@@ -231,7 +232,7 @@ static bool is_next(const struct taken *taken, const struct label *label, uint32
            label->first >= taken->at && count <= label->total - label->first;
 }
 
-/* Take the next message. False: there is none, or it is none of such a queue. */
+/* Take the next message. False: there is none, or it is not of such a queue. */
 static bool take_message(int queue, uint32_t magic, struct taken *taken)
 {
     struct message message;

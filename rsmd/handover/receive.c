@@ -15,7 +15,7 @@
 #include "handover/store.h"
 #include "server/notify.h"
 
-enum { OWN_DESCRIPTORS = 64 }; /* that a daemon opens until it serves, and some */
+enum { OWN_DESCRIPTORS = 64 }; /* that a daemon opens before it serves, and some spare */
 
 static void close_if(int fd)
 {
@@ -30,7 +30,7 @@ static bool is_listener(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 1;
 }
 
-/* The table first: from then on clients learn of whatever becomes of this process. */
+/* Take the table first: from then on clients learn of this process's end. */
 static void take_table(struct rsmd_handover *received, int fd)
 {
     if (fd < 0)
@@ -45,7 +45,7 @@ static void take_table(struct rsmd_handover *received, int fd)
     }
 }
 
-/* Those that the state names are @p count in @p fds. */
+/* @p fds has the @p count descriptors that the state names. */
 static void take_rest(struct rsmd_handover *received, int state, const int *fds, uint32_t count)
 {
     bool usable = received->table != NULL && state >= 0;
@@ -61,7 +61,7 @@ static void take_rest(struct rsmd_handover *received, int state, const int *fds,
 
 /* ------------------------------------------------------------------ the queue */
 
-/* What this process may not have is missing: it needs some descriptors itself. */
+/* Close descriptors until enough are free: this process needs some itself. */
 static void leave_room(int *fds, uint32_t count)
 {
     uint32_t missing = 0;
@@ -106,7 +106,7 @@ bool rsmd_handover_is_in_place(void)
     return getenv(RSMD_HANDOVER_VARIABLE) != NULL;
 }
 
-/* The queue that the program before this one, in the same process, has left open; -1: there is none. */
+/* The queue that the previous program of this process has left open; -1: there is none. */
 static int queue_in_place(void)
 {
     const char *text = getenv(RSMD_HANDOVER_VARIABLE);
@@ -127,7 +127,7 @@ void rsmd_handover_receive(struct rsmd_handover *received)
     if (queue < 0)
         return;
     receive(received, queue);
-    /* The manager would go on giving an empty queue to every rsmd. */
+    /* The manager would pass the empty queue to every rsmd. */
     if (!received->in_place)
         rsmd_store_remove(RSMD_HANDOVER_STORED);
 }

@@ -33,7 +33,7 @@ static void save_connection(struct rsmd_snapshot *snapshot,
                                  .greeted = connection->client.greeted,
                                  .node = connection->client.node,
                                  .may_bring_fds = connection->may_bring_fds};
-    if (saved.greeted) /* of others nobody has been told */
+    if (saved.greeted) /* others have no client yet */
         saved.process = rsmd_snapshot_fd(snapshot, connection->process);
     rsmd_snapshot_put(snapshot, RSMD_SAVED_CLIENT, walk_client, &saved);
     rsmd_save_client(snapshot, &connection->client);
@@ -49,7 +49,8 @@ static int has_more(const void *one, const void *other)
     return (first > second) - (first < second);
 }
 
-/* Those with the fewest descriptors first: if there is no room for all, who has the most goes without. */
+/* Save those with the fewest descriptors first: without room for all, those with most are left
+ * out. */
 static void save_connections(struct rsmd_snapshot *snapshot, const struct rsmd_server *server)
 {
     struct rsmd_connection *connection, **sorted;
@@ -76,16 +77,16 @@ void rsmd_state_save(struct rsmd_snapshot *snapshot, const struct rsmd_server *s
 
 /* ------------------------------------------------------------------ restoring */
 
-/* A client: its section is the one after its number. */
+/* A client to resume. Its section is the one after its number. */
 struct resumed {
-    struct rsmd_connection *connection; /* NULL: it had said nothing yet, or is not there */
-    const char *lost;                   /* why it is not there */
+    struct rsmd_connection *connection; /* NULL: it had not sent HELLO, or was not resumed */
+    const char *lost;                   /* why it was not resumed */
     pid_t pid;                          /* 0: not known */
-    size_t imports;                     /* where they are in the state */
+    size_t imports;                     /* their place in the state */
 };
 
-/* In the place of a client whose connection cannot be resumed: it has what the client had, so that others
- * see it end. NULL: there is no memory, or no descriptor. */
+/* Make a substitute for a client whose connection cannot be resumed: it gets what the client had,
+ * so that others see that end. NULL: no memory, or no descriptor. */
 static struct rsmd_connection *stand_in(struct rsmd_server *server)
 {
     int ends[2];
@@ -95,7 +96,7 @@ static struct rsmd_connection *stand_in(struct rsmd_server *server)
     return rsmd_connection_resume(server, ends[0], -1, server->node->id, false);
 }
 
-/* A connection of that client, or NULL, with the reason. */
+/* Resume the connection of a client. NULL: it failed, with the reason. */
 static struct rsmd_connection *resume(struct rsmd_snapshot_reader *reader,
                                       struct rsmd_server *server, const struct saved_client *saved,
                                       const char **why)
@@ -114,7 +115,7 @@ static struct rsmd_connection *resume(struct rsmd_snapshot_reader *reader,
     return rsmd_connection_resume(server, socket, process, saved->node, saved->may_bring_fds != 0);
 }
 
-/* One that had said nothing yet, and has nothing. */
+/* Resume a connection that had not sent HELLO, and has nothing. */
 static void resume_silent(struct rsmd_snapshot_reader *reader, struct rsmd_server *server,
                           const struct saved_client *saved, struct resumed *client)
 {

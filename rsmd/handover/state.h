@@ -6,12 +6,13 @@
 #include "common/snapshot.h"
 #include "server/server.h"
 
-/** Save everything of a server that has settled. */
+/** Save all of a settled server. */
 void rsmd_state_save(struct rsmd_snapshot *snapshot, const struct rsmd_server *server);
 
-/** Restore it into one that has no clients yet. The generation table is the predecessor's, and has
- *  free slots afterwards. A client that cannot be resumed ends alone, as if its process had ended, and the
- *  log says why. False: it is not the state of this node, or memory is out; nothing was restored. */
+/** Restore it into a server without clients. The generation table is the predecessor's, and has
+ *  free slots afterwards. A client that cannot be resumed ends as if its process had ended; the
+ *  reason is logged. False: it is not the state of this node, or no memory; nothing was
+ *  restored. */
 bool rsmd_state_restore(struct rsmd_snapshot_reader *reader, struct rsmd_server *server);
 
 #endif

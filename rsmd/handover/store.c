@@ -11,8 +11,8 @@
 
 enum { MANAGER_TIMEOUT_MS = 5000, MESSAGE_MAX = 128 };
 
-/* Wait until the manager has read what was sent before: it closes the pipe's end that it gets. It asks
- * the kernel who has sent a message, which must not have ended by then. */
+/* Wait until the manager has read what was sent before: it then closes the pipe's end that it gets.
+ * It looks up the sender of a message, which must not have ended by then. */
 static bool barrier(void)
 {
     int ends[2];

@@ -11,7 +11,7 @@ enum rsm_status rsmd_access_check_list(const struct rsm_acl_entry *acl, uint32_t
     for (uint32_t i = 0; i < count; i++) {
         if (acl[i].node > RSM_NODE_ID_MAX || (loopback && acl[i].node != own_node))
             return RSM_ST_BAD_RIGHTS;
-        /* A comparison of numbers, not of bits: 0577 is accepted and its stray bits mean nothing.
+        /* Compares numbers, not bits: 0577 is accepted, and its stray bits mean nothing.
          */
         if (acl[i].permission > PERMISSION_MAX)
             return RSM_ST_BAD_RIGHTS;
@@ -44,7 +44,8 @@ static bool in_group(const struct rsmd_identity *who, gid_t group)
     return false;
 }
 
-/* Exactly one digit applies: an owner whom the owner digit refuses is not rescued by the others. */
+/* Exactly one digit applies: an owner that the owner digit refuses is refused, whatever the others
+ * grant. */
 static uint32_t digit_for(const struct rsmd_access *access, uint32_t permission,
                           const struct rsmd_identity *who)
 {

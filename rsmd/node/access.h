@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file Who may connect to a published segment. Pure decisions: no state, no I/O. */
+/** @file Decisions about who may connect to a published segment. No state, no I/O. */
 #ifndef RSMD_ACCESS_H
 #define RSMD_ACCESS_H
 
@@ -12,24 +12,24 @@
 
 /** A process as the kernel describes it. */
 struct rsmd_identity {
-    pid_t pid; /**< 0: not told */
+    pid_t pid; /**< 0: not known */
     uid_t uid;
     gid_t gid;
     const gid_t *groups; /**< supplementary groups */
     size_t group_count;
 };
 
-/** How remote a daemon serves the clients of a user. */
+/** To what extent a daemon serves the clients of a user. */
 enum rsmd_service {
-    RSMD_SERVICE_NONE, /**< they are not listened to */
-    RSMD_SERVICE_LOOK, /**< they may look at the node, and have nothing there */
+    RSMD_SERVICE_NONE, /**< not at all */
+    RSMD_SERVICE_LOOK, /**< they may inspect the node, and own nothing */
     RSMD_SERVICE_ALL,
 };
 
 /**
- * How remote a daemon that serves only user @p owner serves clients of user @p uid. Root may look,
- * as rsmstat(1) does. It gets nothing else: memory of a node that some user runs is nothing for a
- * process of root to work with, and such a process has come here by mistake.
+ * To what extent a daemon that serves only user @p owner serves clients of user @p uid. Root may
+ * inspect the node, as rsmstat(1) does, and no more: a process of root that wants memory of a
+ * user's node has connected by mistake.
  */
 enum rsmd_service rsmd_access_service(uid_t owner, uid_t uid);
 
@@ -44,14 +44,15 @@ struct rsmd_access {
 
 /**
  * Check an access list given at publish or republish.
- * @param loopback  the segment was exported on a loopback controller: at most the own node.
+ * @param loopback  the segment was exported on a loopback controller: the list may name at most the
+ *                  local node.
  * @return RSM_ST_OK or RSM_ST_BAD_RIGHTS.
  */
 enum rsm_status rsmd_access_check_list(const struct rsm_acl_entry *acl, uint32_t count,
                                        bool loopback, uint32_t own_node);
 
 /**
- * Decide a connect from @p node by @p who, wanting @p rights (RSM_RIGHT_*, may be 0).
+ * Decide whether @p who of @p node may connect with @p rights (RSM_RIGHT_*, may be 0).
  * @return RSM_ST_OK; RSM_ST_NOT_TO_NODE: a list without that node; RSM_ST_DENIED: the one digit
  *         that applies to this user does not grant all that is wanted.
  */

@@ -6,10 +6,10 @@
 #include "node/node.h"
 
 /**
- * A request and its reply. A handler returns the status of the reply; it fills the reply's body
- * and attaches descriptors only when that is RSM_ST_OK, and then cannot fail any more. One that
- * sets `later` will answer exactly once by the client's answer(), after it has returned, unless
- * the client goes first; its status does not count.
+ * A request and its reply. A handler returns the status of the reply. It fills the reply's body and
+ * attaches descriptors only on success, as its last step. A handler that sets `later` replies
+ * exactly once, by the client's answer(), after it has returned, unless the client ends first; its
+ * status is ignored.
  */
 struct rsmd_call {
     struct rsmd_node *node;
@@ -28,7 +28,7 @@ typedef enum rsm_status rsmd_handler(struct rsmd_call *call);
 #define RSM_MESSAGE(NAME, number, name, reply, senders) rsmd_handler rsmd_answer_##name;
 #include "protocol/messages.def"
 
-/** Answer a request: exactly one reply, whatever it asks, but for a request that is answered later.
+/** Handle a request. Sends exactly one reply, at once unless the handler replies later.
  */
 void rsmd_dispatch(struct rsmd_call *call);
 

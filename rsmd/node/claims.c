@@ -67,7 +67,7 @@ enum rsm_status rsmd_claim_find(const struct rsmd_node *node, const struct rsmd_
 
 /* ------------------------------------------------------------------ states */
 
-/* The segment that is meant, by its exporter or by one who is attached to it. */
+/* Find the segment that its exporter or an attached process names. */
 static enum rsm_status find_meant(const struct rsmd_call *call, struct rsmd_export **found)
 {
     const struct rsm_export_state_request *asked = &call->request->u.export_state;

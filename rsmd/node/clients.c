@@ -31,7 +31,8 @@ void rsmd_client_dismiss(const struct rsmd_client *client)
     rsmd_share_give(client->account, RSMD_CONNECTIONS, 1);
 }
 
-/* Free one thing of a client's. The order matters: exports use extents, and go without importers.
+/* Free one object of a client's. The order matters: exports use extents, and are freed after their
+ * importers.
  */
 static void clear_one(struct rsmd_node *node, struct rsmd_client *client, int64_t until)
 {

@@ -18,7 +18,7 @@
 
 /* ------------------------------------------------------------------ to a segment of this node */
 
-/* The published segment that is meant, if this importer may have it. */
+/* Find the published segment that the importer names, if it may connect. */
 static enum rsm_status find_segment(const struct rsmd_node *node, const struct rsmd_wanted *wanted,
                                     struct rsmd_export **found)
 {
@@ -37,7 +37,7 @@ bool rsmd_grant_is_released(const struct rsmd_grant *grant)
     return !grant->importer->who.local && grant->by->ops->imports != NULL;
 }
 
-/* The transport has made it, and nobody has got it. */
+/* Revoke an offer that the transport has made and no importer has received. */
 static void take_back(const struct rsmd_grant *grant, struct rsm_offer *offer)
 {
     const struct rsmd_controller *by = grant->by;
@@ -78,7 +78,7 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
         return status;
     }
     status = RSM_ST_NO_ROUTE;
-    if (!wanted->local && offer->fd_count > 0) /* descriptors do not cross to another host */
+    if (!wanted->local && offer->fd_count > 0) /* descriptors cannot be passed to another host */
         goto undo;
     status = rsmd_importer_enter(node, importer, wanted->account);
     if (status != RSM_ST_OK)
@@ -86,7 +86,7 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     status = rsmd_grant_join(node, grant);
     if (status != RSM_ST_OK)
         goto undo;
-    /* Any other offer ends with revoke(), and nobody can keep the memory. */
+    /* revoke() ends any other offer, and no importer can keep the memory. */
     if (offer->fd_count > 0 || rsmd_grant_is_released(grant))
         rsmd_pieces_mark_offered(exported->pieces);
     return RSM_ST_OK;
@@ -133,8 +133,8 @@ static void fill_reply(struct rsmd_call *call, const struct rsmd_importer *impor
     call->close_attached = true;
 }
 
-/* A connect that this node cannot serve itself. Nodes of this host are asked directly, by the
- * process; those of other hosts through the link. */
+/* Forward a connect to a node of another host, over the link. The process itself asks nodes of this
+ * host. */
 static enum rsm_status connect_elsewhere(struct rsmd_call *call)
 {
     const struct rsm_import_connect_request *asked = &call->request->u.import_connect;

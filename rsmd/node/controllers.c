@@ -47,7 +47,7 @@ static enum rsm_status open_port(const struct rsmd_node *node, struct rsmd_contr
     limit_users(node, controller);
     controller->attr.size = sizeof controller->attr;
     controller->ops->attributes(controller->port, &controller->attr);
-    /* Each export and each import takes a slot, whatever the fabric could do. */
+    /* Each export and each import takes a slot, whatever the fabric allows. */
     if (controller->attr.max_segments > RSM_GENERATION_TABLE_SLOTS)
         controller->attr.max_segments = RSM_GENERATION_TABLE_SLOTS;
     if (controller->attr.max_imports > RSM_GENERATION_TABLE_SLOTS)
@@ -78,7 +78,7 @@ static enum rsm_status add(struct rsmd_node *node, const struct rsmd_conf_contro
     return status;
 }
 
-/* Note that a controller is left out. @p said: what the transport has logged, or "". */
+/* Note that a controller is left out. @p said: the transport's log line, or "". */
 static void note_failure(struct rsmd_node *node, const struct rsmd_conf_controller *configured,
                          enum rsm_status status, const char *said)
 {
@@ -104,7 +104,7 @@ enum rsm_status rsmd_controller_add(struct rsmd_node *node,
     rsmcore_log_keep(said, sizeof said);
     enum rsm_status status = add(node, configured);
     rsmcore_log_keep(NULL, 0);
-    /* Lack of memory passes, and is no matter of this controller. */
+    /* Lack of memory passes, and is no failure of this controller. */
     if (status != RSM_ST_OK && status != RSM_ST_NO_MEMORY)
         note_failure(node, configured, status, said);
     return status;
@@ -197,7 +197,7 @@ void rsmd_controllers_look(const struct rsmd_conf *conf, struct rsmd_conf_errors
             rsmd_conf_errors_add(status == RSM_ST_INVALID ? errors : warnings, controller->line,
                                  "rsmd would leave out controller %s: %s", controller->name,
                                  said[0] != '\0' ? said : rsmcore_status_text(status));
-        else if (said[0] != '\0') /* it would be used, and is not as it should be */
+        else if (said[0] != '\0') /* usable, but not as configured */
             rsmd_conf_errors_add(warnings, controller->line, "controller %s: %s", controller->name,
                                  said);
     }
@@ -222,7 +222,7 @@ uint64_t rsmd_controller_address(const struct rsmd_controller *controller, uint3
     return controller->attr.hardware_address != 0 ? controller->attr.hardware_address : node;
 }
 
-/* What a request asks for; NULL: there is none. */
+/* The controller that a request names; NULL: there is none. */
 static const struct rsmd_controller *find(const struct rsmd_node *node,
                                           const struct rsm_controller_request *asked)
 {
@@ -270,7 +270,7 @@ enum rsm_status rsmd_answer_controller(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
-/* Room for one more in the page that was asked for; NULL: it belongs to another one. */
+/* The next item of the requested page; NULL: this one is on another page. */
 static struct rsm_failed_item *next_item(const struct rsmd_call *call)
 {
     struct rsm_failed_reply *reply = &call->reply->u.failed_reply;
@@ -279,7 +279,7 @@ static struct rsm_failed_item *next_item(const struct rsmd_call *call)
     return &reply->items[reply->count++];
 }
 
-/* An open controller whose transport knows why no other host is in reach. */
+/* Report an open controller whose transport knows why it reaches no other host. */
 static void report_trouble(const struct rsmd_call *call, const struct rsmd_controller *controller)
 {
     char text[RSM_PROTO_NAME_MAX] = "";

@@ -6,27 +6,29 @@
 #include "node/node.h"
 
 /** Open loopback and what the configuration names. A configured controller whose port cannot be
- *  opened is left out with a message in the log; without loopback there is no node: false. */
+ *  opened is left out with a message in the log; false: loopback could not be opened, and the node
+ *  cannot run. */
 bool rsmd_controllers_open(struct rsmd_node *node, char *why, size_t why_size);
-/** Tell all ports what part one user may have. */
+/** Set one user's share at all ports. */
 void rsmd_controllers_limit_users(const struct rsmd_node *node);
-/** Open one more controller. RSM_ST_NO_MEMORY: another time. Any other failure is in the log and among
+/** Open one more controller. RSM_ST_NO_MEMORY: try later. Any other failure is in the log and among
  *  the node's failed controllers. */
 enum rsm_status rsmd_controller_add(struct rsmd_node *node,
                                     const struct rsmd_conf_controller *configured);
 void rsmd_controllers_close(struct rsmd_node *node);
 
-/** Close a controller that nobody has used yet. */
+/** Close a controller that no client has used yet. */
 void rsmd_controller_remove(struct rsmd_node *node, struct rsmd_controller *controller);
 /** Forget that a controller failed: it is tried again, or not wanted any more. */
 void rsmd_controller_forget_failure(struct rsmd_node *node, const char *name);
 
-/** Whether every transport that the configuration names is installed; the others become mistakes. */
+/** Check that the transports that the configuration names are installed. A missing one is an error
+ *  of the configuration. */
 void rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors);
 
 /**
- * Ask the transports whether they understand the options of the controllers, and whether the devices are
- * there and usable.
+ * Let the transports check the options of the controllers, and whether the devices exist and are
+ * usable.
  * @param errors    options that are wrong.
  * @param warnings  what may change without the file.
  */
@@ -39,7 +41,7 @@ struct rsmd_controller *rsmd_controller_named(const struct rsmd_node *node, cons
 /** The one that every node has. */
 struct rsmd_controller *rsmd_controller_loopback(const struct rsmd_node *node);
 
-/** The hardware address that the node shows; nodes on shm have none but their id. */
+/** The hardware address that the node shows. On shm it is the node's id. */
 uint64_t rsmd_controller_address(const struct rsmd_controller *controller, uint32_t node);
 
 #endif

@@ -14,8 +14,8 @@
 #include "protocol/event_counter.h"
 #include "node/memfd.h"
 
-/* The kernel lets a process have 65530 mappings by default, and an rsmd that has none left can serve
- * nobody. Further counters are mapped each time. */
+/* A process may have 65530 mappings by default, and rsmd must not run out of them. Further counters
+ * are mapped for each post. */
 enum { KEPT_MAX = 16384 };
 
 static unsigned kept_count; /* of this process */
@@ -62,7 +62,7 @@ enum rsm_status rsmd_event_counter_create(int *counter)
     return RSM_ST_OK;
 }
 
-/* Made when first wanted: nobody can have posted before. */
+/* Make it at first use: no process can have posted before. */
 enum rsm_status rsmd_events_need_counter(struct rsmd_account *account, struct rsmd_events *events)
 {
     if (events->counter >= 0)
@@ -114,7 +114,7 @@ bool rsmd_events_set_direct(struct rsmd_events *events, bool direct)
     return set;
 }
 
-/* To be looked at is no reason to keep a mapping. */
+/* Inspection alone does not keep a mapping. */
 struct rsmd_events_seen rsmd_events_see(const struct rsmd_events *events)
 {
     struct rsmd_events_seen seen = {.pending = 0};
@@ -169,9 +169,10 @@ static void close_both(const int ends[2])
             close(ends[i]);
 }
 
-/* ends[0] is polled, ends[1] is written to. Nobody can send to ends[1], not even descriptors, and to
- * ends[0] only who has ends[1]: the two stay each other's peers for good, as datagram sockets would not. The
- * kernel rounds the buffer up to its minimum, which is a few bytes in packets of their own. */
+/* ends[0] is polled, ends[1] is written to. Only the holder of ends[1] can send to ends[0], and no
+ * process can send to ends[1], not even descriptors: the two stay connected to each other, unlike
+ * datagram sockets. The kernel rounds the buffer up to its minimum, which holds a few packets of
+ * one byte. */
 static enum rsm_status make_pair(int ends[2])
 {
     static const int smallest = 1;
@@ -191,7 +192,7 @@ enum rsm_status rsmd_events_arm(struct rsmd_account *account, struct rsmd_events
                                 int *polled)
 {
     int ends[2];
-    bool has_one = events->doorbell >= 0; /* what was paid for it pays for the new one */
+    bool has_one = events->doorbell >= 0; /* the charge for the old one covers the new one */
     if (!has_one && !rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
         return RSM_ST_NO_RESOURCES;
     enum rsm_status status = make_pair(ends);
@@ -211,6 +212,6 @@ bool rsmd_events_ring(const struct rsmd_events *events)
 {
     if (events->doorbell < 0)
         return false;
-    /* A full one is readable, which is all that is wanted. */
+    /* A full one is readable, too. */
     return send(events->doorbell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN;
 }

@@ -13,7 +13,7 @@ struct event_handle {
     struct rsmd_export *exported;
     struct rsmd_import *import;
     struct rsmd_interrupt *interrupt;
-    bool records; /* its records are meant, not its events */
+    bool records; /* names its records, not its events */
 };
 
 static enum rsm_status find_handle(const struct rsmd_call *call, uint32_t end, uint32_t id,
@@ -37,7 +37,7 @@ static enum rsm_status find_handle(const struct rsmd_call *call, uint32_t end, u
     return handle->exported != NULL || handle->import != NULL ? RSM_ST_OK : RSM_ST_NOT_FOUND;
 }
 
-/* The same for what is between two ends, as records and interrupts are not. */
+/* The same for a handle with two ends: not for records and interrupts. */
 static enum rsm_status find_end(const struct rsmd_call *call, uint32_t end, uint32_t id,
                                 struct event_handle *handle)
 {
@@ -45,7 +45,7 @@ static enum rsm_status find_end(const struct rsmd_call *call, uint32_t end, uint
                                                               : RSM_ST_INVALID;
 }
 
-/* Whom what belongs to a handle is charged to. */
+/* The account that is charged for a handle. */
 static struct rsmd_account *account_of(const struct rsmd_call *call,
                                        const struct event_handle *handle)
 {
@@ -74,7 +74,7 @@ static struct rsmd_events *events_of(const struct event_handle *handle)
     return mailbox != NULL ? &mailbox->events : NULL;
 }
 
-/* The owner learns that it has missed events. Posters ask anew for the counters that there are. */
+/* Report to the owner that it has missed events. Posters fetch the list of counters again. */
 static void report_missed(struct rsmd_node *node, const struct event_handle *handle)
 {
     const struct rsmd_grant *grant = handle->import != NULL ? handle->import->importer.grant : NULL;
@@ -83,7 +83,7 @@ static void report_missed(struct rsmd_node *node, const struct event_handle *han
         rsmd_generation_table_advance(node->generation_table, grant->exported->epoch_slot);
 }
 
-/* Whoever asks for the records of a connection is told what has become of the segment already. */
+/* Begin the records of a handle. The first one reports what has become of the segment already. */
 static enum rsm_status begin_records(const struct rsmd_call *call,
                                      const struct event_handle *handle)
 {
@@ -143,8 +143,8 @@ static enum rsm_status receivers_of_import(struct rsmd_call *call, struct rsmd_i
     return RSM_ST_OK;
 }
 
-/* An importer that cannot be posted to has an entry all the same, unless it had to be aborted: the
- * others are not to miss the event for it. */
+/* An importer without a counter gets an entry all the same, unless it had to be aborted, so that
+ * the others get the event. */
 static void add_importer(struct rsmd_call *call, struct rsmd_importer *importer)
 {
     struct rsm_event_receivers_reply *reply = &call->reply->u.event_receivers_reply;
@@ -155,7 +155,7 @@ static void add_importer(struct rsmd_call *call, struct rsmd_importer *importer)
         reply->receivers[reply->count++] = 0;
 }
 
-/* The connection with that index. Whoever asks for page after page gets there without a walk. */
+/* The connection with that index. For the next page of a list it is known without a walk. */
 static struct rsmd_grant *find_receiver(const struct rsmd_export *exported, uint32_t index)
 {
     struct rsmd_grant *grant = exported->grants;
@@ -195,8 +195,8 @@ enum rsm_status rsmd_answer_event_receivers(struct rsmd_call *call)
     return status;
 }
 
-/* The owner gets the end that it polls, and with a request of its own the end that rings. By then rsmd has
- * closed its own copy of the first, so that it never closes one into which others could have put
+/* The owner gets the end that it polls, and by a second request the end that rings. By then rsmd
+ * has closed its copy of the former, so it never closes an end into which others may have put
  * descriptors. */
 enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
 {
@@ -221,7 +221,7 @@ enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
-/* Ring for the peer that a handle's owner has posted to. */
+/* Ring the doorbell of the receiver that a handle's owner has posted to. */
 static bool ring_receiver(const struct rsmd_node *node, const struct event_handle *handle,
                           uint32_t receiver)
 {

@@ -140,7 +140,7 @@ void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *exported)
     bool named = exported->hh_segment.tbl != NULL;
     rsmd_records_end(&exported->records);
     exported->ended = true;
-    if (!named) /* unpublished before; those who are still connected are told now */
+    if (!named) /* unpublished before: report it to importers that are still connected */
         rsmd_unfinished_report(node, exported->client, exported);
     rsmd_export_settle(node, exported->client, exported);
 }

@@ -91,7 +91,7 @@ static bool is_possible_export(const struct rsmd_node *node, const struct saved_
     return other == NULL;
 }
 
-/* Its name, and where it lives if it is published: both or neither. */
+/* Restore its name and, if it is published, its pieces: both or neither. */
 static bool restore_name(struct rsmd_node *node, struct rsmd_export *exported,
                          const struct saved_export *saved)
 {

@@ -36,8 +36,8 @@ static uint64_t may_pin(const struct rsmd_controller *controller, uint64_t lengt
     return (controller->port->caps & RSM_NODE_EXTENTS_PINNED) != 0 ? length : 0;
 }
 
-/* @p pinned: bytes of it that may be pinned; 0 afterwards if the user must not, and the transport can do
- * without. */
+/* @p pinned: bytes that may be pinned; set to 0 if the user may not pin them and the transport can
+ * do without. */
 static enum rsm_status charge(struct rsmd_account *account,
                               const struct rsmd_controller *controller, uint64_t length,
                               uint64_t *pinned)
@@ -59,7 +59,7 @@ static enum rsm_status charge(struct rsmd_account *account,
     return RSM_ST_NO_RESOURCES;
 }
 
-/* With what its adoption has cost. */
+/* Refund an extent, its adoption included. */
 static void refund(const struct rsmd_extent *extent)
 {
     struct rsmd_account *account = extent->client->account;
@@ -74,7 +74,7 @@ uint64_t rsmd_extent_pinned(const struct rsmd_extent *extent)
     return is ? may_pin(extent->controller, extent->length) : 0;
 }
 
-/* It has memory: give back what was charged for more than that pins. */
+/* Refund what was charged beyond the bytes that its memory pins. */
 static void refund_unpinned(struct rsmd_extent *extent)
 {
     uint64_t pinned = rsmd_extent_pinned(extent);
@@ -84,7 +84,7 @@ static void refund_unpinned(struct rsmd_extent *extent)
 
 /* ------------------------------------------------------------------ making */
 
-/* One that has been paid for and has no memory yet. */
+/* Make one that is charged for and has no memory yet. */
 static enum rsm_status new_extent(struct rsmd_node *node, struct rsmd_client *client,
                                   struct rsmd_controller *controller, uint64_t length,
                                   struct rsmd_extent **made)
@@ -114,7 +114,7 @@ static void discard(struct rsmd_extent *extent)
     free(extent);
 }
 
-/* Its memory is there: put it where it is found. False: no memory for that. */
+/* Enter an extent that has got its memory into the tables. False: no memory for that. */
 static bool enter(struct rsmd_extent *extent)
 {
     struct rsmd_node *node = extent->node;
@@ -127,7 +127,7 @@ static bool enter(struct rsmd_extent *extent)
     return true;
 }
 
-/* Memory that a transport describes wrongly is not handed out: it is freed. Any thread. */
+/* Check the transport's description of the memory. Memory with a wrong one is freed. Any thread. */
 static enum rsm_status examine(struct rsmd_extent *extent)
 {
     const struct rsmd_controller *controller = extent->controller;
@@ -147,7 +147,7 @@ static bool has_threads(const struct rsmd_node *node, const struct rsmd_controll
     return node->worker != NULL && (controller->port->caps & RSM_NODE_ANY_THREAD) != 0;
 }
 
-/* Its user must not pin so much, and its transport can do without. */
+/* Whether its user may not pin so much, and its transport can do without. */
 static bool must_not_pin(const struct rsmd_extent *extent)
 {
     return extent->pinned < may_pin(extent->controller, extent->length);
@@ -163,7 +163,7 @@ static enum rsm_status make_with(struct rsmd_extent *extent, uint32_t flags)
     return controller->ops->extent_make_for(controller->port, &request, &extent->memory);
 }
 
-/* However long that takes. Any thread. */
+/* Make its memory, however long that takes. Any thread. */
 static enum rsm_status make_memory(struct rsmd_extent *extent)
 {
     /* What the transport pins is charged to the daemon's control group. */
@@ -218,10 +218,10 @@ static void run_making(struct rsmd_job *job)
         making->status = examine(extent);
 }
 
-/* Give the extent, which is in no table, and has memory, up. */
+/* Give up an extent that has memory and is in no table. */
 static void give_up(struct rsmd_extent *extent);
 
-/* The reply, if the request's segment has not been destroyed meanwhile. */
+/* Fill in the reply, if the request's segment has not been destroyed meanwhile. */
 static enum rsm_status fill_reply(const struct making *making, const struct rsmd_extent *extent,
                                   struct rsm_msg *reply)
 {
@@ -243,7 +243,7 @@ static enum rsm_status fill_reply(const struct making *making, const struct rsmd
     return RSM_ST_OK;
 }
 
-/* The segment of an EXPORT_CREATE that fails after all. */
+/* Free the segment of an EXPORT_CREATE that has failed. */
 static void free_export(const struct making *making, struct rsmd_node *node,
                         const struct rsmd_client *client)
 {
@@ -252,7 +252,7 @@ static void free_export(const struct making *making, struct rsmd_node *node,
         rsmd_export_free(node, exported);
 }
 
-/* Returns what the request has come to. Of an extent that was not made there is no memory. */
+/* Answer the request, and return its status. An extent that was not made has no memory. */
 static enum rsm_status answer(const struct making *making, const struct rsmd_extent *extent,
                               enum rsm_status status)
 {
@@ -370,7 +370,7 @@ static void free_job(struct rsmd_job *job)
     free(extent_of(job));
 }
 
-/* Let a thread free it. False: that is not to be done, or not possible. */
+/* Let a thread free it. False: the caller has to. */
 static bool free_by_thread(struct rsmd_extent *extent)
 {
     struct rsmd_client *client = extent->client;

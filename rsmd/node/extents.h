@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Memory that clients take and give back. Where its transport allows it, what may take long is done
- * by a thread; the bytes and the descriptor are charged to the client from before the memory is
- * there until it is free.
+ * Memory that clients take and give back. Where its transport allows it, a thread does what may
+ * take long. The client is charged for bytes and descriptor from before the memory is made until it
+ * is free.
  */
 #ifndef RSMD_EXTENTS_H
 #define RSMD_EXTENTS_H
 
 #include "node/call.h"
 
-/** An own extent by id; NULL if there is none or it is another client's. */
+/** A client's extent by id; NULL: there is none, or it is another client's. */
 struct rsmd_extent *rsmd_client_extent(const struct rsmd_node *node,
                                        const struct rsmd_client *client, uint32_t id);
 
-/** What the client is told of the descriptor. */
+/** The description of the descriptor, for the client. */
 struct rsm_extent_about rsmd_extent_about(const struct rsmd_extent *extent);
 
 /** Make one at once. RSM_ST_NO_MEMORY beyond max-exported-memory; RSM_ST_NO_RESOURCES beyond the
@@ -24,30 +24,30 @@ enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *cli
                                  struct rsmd_extent **made);
 
 /**
- * Make one by a thread, which answers the request: EXTENT_ALLOC, or EXPORT_CREATE whose @p exported
- * has been made already and is freed if this fails.
+ * Let a thread make one and answer the request: EXTENT_ALLOC, or EXPORT_CREATE whose @p exported
+ * exists already and is freed if this fails.
  * @param export  NULL for EXTENT_ALLOC.
- * @return RSM_ST_OK, and call->later is set; else as rsmd_extent_make(), and @p exported is still the
- *         caller's.
+ * @return RSM_ST_OK, and call->later is set; else as rsmd_extent_make(), and @p exported is still
+ *         the caller's.
  */
 enum rsm_status rsmd_extent_make_later(struct rsmd_call *call, struct rsmd_controller *controller,
                                        uint64_t length, const struct rsmd_export *exported);
 
 /** Free one, at once or by a thread. If a transport's job still uses it, its client must be ending;
- *  it is freed after that job. With a @p call that asks for it, that is answered, or left to be
- *  answered, when its memory is free; NULL: nobody asks. */
+ *  it is freed after that job. @p call: the request to answer when its memory is free; NULL:
+ *  none. */
 void rsmd_extent_free(struct rsmd_node *node, struct rsmd_extent *extent, struct rsmd_call *call);
 
-/** The last piece list that names an extent has gone: free it if it was given back. */
+/** Free an extent that was given back, after the last piece list that names it has gone. */
 void rsmd_extent_unused(struct rsmd_extent *extent);
 
-/** Bytes of one that has memory which are charged as pinned. */
+/** How many bytes of its memory are charged as pinned. */
 uint64_t rsmd_extent_pinned(const struct rsmd_extent *extent);
 
 /* ------------------------------------------------------------------ pieces of segments */
 
-/** A list of up to @p most pieces that holds its extents; the caller has the first reference. NULL:
- * no memory. */
+/** Make a list of up to @p max pieces that holds its extents. The caller has the first reference.
+ *  NULL: no memory. */
 struct rsmd_pieces *rsmd_pieces_make(uint32_t max);
 void rsmd_pieces_add(struct rsmd_pieces *pieces, struct rsmd_extent *extent, uint64_t offset,
                      uint64_t length);

@@ -84,7 +84,7 @@ void rsmd_save_extent(struct rsmd_snapshot *snapshot, const struct rsmd_extent *
     rsmd_snapshot_put(snapshot, RSMD_SAVED_EXTENT, walk_extent, &saved);
 }
 
-/* What extents.c charges for one. */
+/* Charge for one as extents.c does. */
 static void charge_extent(struct rsmd_extent *extent)
 {
     struct rsmd_account *account = extent->client->account;
@@ -94,7 +94,7 @@ static void charge_extent(struct rsmd_extent *extent)
     rsmd_share_charge(account, RSMD_DESCRIPTORS, extent->adopted != NULL ? 2 : 1);
 }
 
-/* Let the transports have the memory. The descriptor is theirs, or closed. */
+/* Pass the memory to the transports. They own the descriptor, or it is closed. */
 static bool take_memory(struct rsmd_extent *extent, const struct saved_extent *saved, int fd)
 {
     const struct rsmd_controller *controller = extent->controller;

@@ -72,7 +72,7 @@ static void on_node_state(void *context, struct rsm_node_port *port, uint32_t id
 
 /* ------------------------------------------------------------------ jobs */
 
-/* A transport's job and what it works on: the pieces keep their extents. */
+/* A transport's job and the pieces it works on, which keep their extents. */
 struct working {
     struct rsmd_job job;
     struct rsmd_node *node;
@@ -93,9 +93,9 @@ static void free_job(struct rsmd_job *job)
     free(job);
 }
 
-/* Who shares threads with whom: users of this host do not, those of another host do, because that
- * host could invent any number. Its owner is a number at the end of the uids, of which the last
- * means no user. */
+/* The owner of a job, for shares of the threads. Each user of this host is one; all users of
+ * another host are one, because that host could invent users. Its number is near the end of the
+ * uids, of which the last means no user. */
 static uint32_t owner_of(const struct rsm_importer *importer)
 {
     return importer->local ? importer->uid : UINT32_MAX - importer->node;

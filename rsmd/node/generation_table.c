@@ -28,10 +28,10 @@ struct rsmd_generation_table {
     bool held;
     struct robust_list_head robust;
     struct robust_list alive_entry; /* the only one: leads the kernel to shared->alive */
-    /* Free slots, first in first out, so that a slot rests as long as possible: those that nobody has
-     * had yet, from `unused` on, in front of those that were given back. */
+    /* Free slots, first in first out, so that a slot rests as long as possible: those never used,
+     * from `unused` on, before those given back. */
     uint32_t unused;
-    uint32_t *free_slots; /* RSM_GENERATION_TABLE_SLOTS; pages of it are there when they are used */
+    uint32_t *free_slots; /* RSM_GENERATION_TABLE_SLOTS; its pages are allocated at first use */
     uint32_t free_first;
     uint32_t free_count;
 };
@@ -51,7 +51,7 @@ static struct rsmd_generation_table *new_table(void)
     return table;
 }
 
-/* Of one that is not mapped. */
+/* Free one that is not mapped. */
 static void free_table(struct rsmd_generation_table *table)
 {
     if (table == NULL)
@@ -69,9 +69,9 @@ static void fill(struct rsmd_generation_table *table)
     table->unused = 1;
 }
 
-/* Map and seal the file. From the seals on nobody, not even its owner, can get another writable
- * view: this mapping is the only one. A lasting one keeps its size alone: the successor has to map
- * it. Its mode keeps other users from that. */
+/* Map and seal the file. The seals make this mapping the only writable one, also for the file's
+ * owner. A lasting table seals only its size, because the successor has to map it; its mode
+ * excludes other users. */
 static int map_and_seal(struct rsmd_generation_table *table, int fd, int more_seals)
 {
     size_t size = sizeof(struct rsm_generation_table);
@@ -157,12 +157,11 @@ enum rsm_status rsmd_generation_table_take_over(int fd, struct rsmd_generation_t
         return status;
     }
     table->claimed = claimed;
-    table->unused =
-        RSM_GENERATION_TABLE_SLOTS; /* what is free is known when all have claimed theirs */
-    table->lasting = -1;            /* the caller's, until all is well */
+    table->unused = RSM_GENERATION_TABLE_SLOTS; /* free slots are known when all are claimed */
+    table->lasting = -1;                        /* owned by the caller, until success */
     if (!is_table(table->shared)) {
         rsmd_generation_table_free(table);
-        return RSM_ST_INVALID; /* the descriptor is still the caller's */
+        return RSM_ST_INVALID; /* the caller keeps the descriptor */
     }
     table->lasting = fd;
     *made = table;
@@ -200,7 +199,7 @@ void rsmd_generation_table_leave(struct rsmd_generation_table *table)
 {
     if (!table->held)
         return;
-    /* In this order: whoever dies in between is seen to have died, or has left. */
+    /* In this order: a daemon that dies in between is marked as dead, or as having left. */
     atomic_store(&table->shared->alive, RSM_GENERATION_TABLE_LEFT | ((seconds() + SUCCESSOR_S) &
                                                                      RSM_GENERATION_TABLE_UNTIL));
     syscall(SYS_set_robust_list, NULL, sizeof table->robust);
@@ -212,7 +211,7 @@ void rsmd_generation_table_free(struct rsmd_generation_table *table)
     if (table == NULL)
         return;
     if (table->held) {
-        /* The kernel could not do it later: the mapping will have gone. */
+        /* The kernel cannot do it later: the mapping will have gone. */
         atomic_fetch_or(&table->shared->alive, RSM_GENERATION_TABLE_OWNER_DIED);
         syscall(SYS_set_robust_list, NULL, sizeof table->robust);
     }
@@ -223,7 +222,7 @@ void rsmd_generation_table_free(struct rsmd_generation_table *table)
     free_table(table);
 }
 
-/* The word of a new table, or of one that its owner has left and nobody has given up yet. */
+/* Take the word of a new table, or of one that its owner has left and no client has given up. */
 static bool take_word(struct rsm_generation_table *shared)
 {
     uint32_t word = atomic_load(&shared->alive);
@@ -231,7 +230,7 @@ static bool take_word(struct rsm_generation_table *shared)
     if ((word != 0 && !left) || (left && seconds() >= (word & RSM_GENERATION_TABLE_UNTIL)) ||
         !atomic_compare_exchange_strong(&shared->alive, &word, (uint32_t)gettid()))
         return false;
-    /* A client may have given it up just before. */
+    /* A client may have given it up meanwhile. */
     if (!left || seconds() < (word & RSM_GENERATION_TABLE_UNTIL))
         return true;
     atomic_fetch_or(&shared->alive, RSM_GENERATION_TABLE_OWNER_DIED);

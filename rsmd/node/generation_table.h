@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The writing side of the generation table (protocol/sharedmem.h): slots that clients watch, and the
- * word by which the kernel tells them that rsmd has died. One thread alone uses a table.
+ * The writing side of the generation table (protocol/sharedmem.h): slots that clients watch, and
+ * the word in which the kernel marks rsmd's death. One thread alone uses a table.
  */
 #ifndef RSMD_GENERATION_TABLE_H
 #define RSMD_GENERATION_TABLE_H
@@ -18,27 +18,28 @@ struct rsmd_generation_table;
 /** Make a table, all slots free. RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
 enum rsm_status rsmd_generation_table_create(struct rsmd_generation_table **made);
 
-/** The same for a daemon that may be replaced by a successor. No seal keeps its owner from writing
- *  it, so a process of the daemon's own user, which could end the daemon anyway, can forge it. */
+/** The same for a daemon that a successor may replace. No seal prevents writing, so a process of
+ *  the daemon's user can forge it; that process could also end the daemon. */
 enum rsm_status rsmd_generation_table_create_lasting(struct rsmd_generation_table **made);
 
-/** What the successor takes over; it stays the table's. -1: it is no lasting one. */
+/** The descriptor for the successor, which the table keeps. -1: it is no lasting table. */
 int rsmd_generation_table_lasting_fd(const struct rsmd_generation_table *table);
 
 /**
- * Take over what the predecessor has made, with the slots' values. No slot is free until
+ * Take over a predecessor's table, with the slots' values. No slot is free until
  * rsmd_generation_table_settle().
  * @param fd  a lasting table's descriptor; on success it is the table's.
  * @return RSM_ST_INVALID: it is something else; RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES.
  */
 enum rsm_status rsmd_generation_table_take_over(int fd, struct rsmd_generation_table **made);
-/** A slot that was in use. False: there is no such slot, or it was named before. */
+/** Claim a slot that was in use. False: there is no such slot, or it is claimed already. */
 bool rsmd_generation_table_claim(struct rsmd_generation_table *table, uint32_t slot);
-/** All that were not claimed are free. Their values have moved: whoever watches one learns that what it
- *  belonged to has ended. */
+/** Free all slots that were not claimed. Their values change: clients that watch one learn that its
+ *  segment or connection has ended. */
 void rsmd_generation_table_settle(struct rsmd_generation_table *table);
 
-/** The calling thread gives the `alive` word up without a mark: a successor will own it. */
+/** Give up the `alive` word without a mark: a successor will own it. Called by the owning
+ *  thread. */
 void rsmd_generation_table_leave(struct rsmd_generation_table *table);
 
 /** Mark the table's owner as gone and give it up; NULL is harmless. */
@@ -52,13 +53,13 @@ enum rsm_status rsmd_generation_table_own(struct rsmd_generation_table *table);
 /** A read-only descriptor for clients; it stays the table's. */
 int rsmd_generation_table_fd(const struct rsmd_generation_table *table);
 
-/** Take a slot, never 0; its value has moved since anybody else used it. 0 if all are taken. */
+/** Take a slot. Its value differs from those of earlier holders. 0: all are taken. */
 uint32_t rsmd_generation_table_take(struct rsmd_generation_table *table);
 
-/** Give a slot back; its value moves. */
+/** Give a slot back, and change its value. */
 void rsmd_generation_table_release(struct rsmd_generation_table *table, uint32_t slot);
 
-/** Move a slot's value: whoever remembers the old one knows. */
+/** Change a slot's value. Clients that remember the old one learn of the change. */
 void rsmd_generation_table_advance(struct rsmd_generation_table *table, uint32_t slot);
 
 uint32_t rsmd_generation_table_value(const struct rsmd_generation_table *table, uint32_t slot);

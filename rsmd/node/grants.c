@@ -11,7 +11,7 @@
 
 /* ------------------------------------------------------------------ guests */
 
-/* Connections that a user has to an export of another user's. */
+/* A user's connections to an export of another user. */
 struct rsmd_guest {
     struct rsmd_guest_key {
         uint32_t export_id;
@@ -21,7 +21,7 @@ struct rsmd_guest {
     UT_hash_handle hh;
 };
 
-/* The entry of a user's connections to an export; NULL: it has none, or the export is his own. */
+/* Find the entry of a user's connections to an export. NULL: it has none, or owns the export. */
 static struct rsmd_guest *find_guest(const struct rsmd_node *node,
                                      const struct rsmd_export *exported, uid_t uid)
 {
@@ -86,7 +86,7 @@ static void remove_from_export(struct rsmd_export *exported, struct rsmd_grant *
 {
     if (exported->report_next == grant)
         exported->report_next = grant->next;
-    exported->page.grant = NULL; /* others have another index now */
+    exported->page.grant = NULL; /* the indices of others have changed */
     if (grant->importer->attached) {
         DL_DELETE(exported->attached, grant);
         exported->attached_count--;
@@ -121,7 +121,7 @@ static bool enter_tables(struct rsmd_node *node, struct rsmd_grant *grant)
     return false;
 }
 
-/* Posters ask anew for the list of receivers, which has another order now. */
+/* Add it, and make posters fetch the list of receivers again, whose order has changed. */
 static void add(struct rsmd_node *node, struct rsmd_grant *grant)
 {
     grant->importer->grant = grant;
@@ -163,7 +163,8 @@ void rsmd_grant_signalled(struct rsmd_node *node, const struct rsmd_grant *grant
 
 /* ------------------------------------------------------------------ revoking */
 
-/* What the importer posted before its end has been posted, although the fabric has not said so yet. */
+/* Deliver the signals that the importer sent before its end and that the fabric has not reported
+ * yet. */
 static void collect_signals(struct rsmd_node *node, const struct rsmd_grant *grant)
 {
     struct rsm_signals posted;
@@ -174,7 +175,8 @@ static void collect_signals(struct rsmd_node *node, const struct rsmd_grant *gra
         rsmd_grant_signalled(node, grant, posted.count, false);
 }
 
-/* The generation moves first: whoever sees the fabric refuse must be able to see why. */
+/* The generation changes first: an importer that sees the fabric refuse must be able to see the
+ * cause. */
 void rsmd_grant_revoke(struct rsmd_node *node, struct rsmd_grant *grant,
                        enum rsm_record_event event)
 {

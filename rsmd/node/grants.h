@@ -5,7 +5,7 @@
 
 #include "node/importers.h"
 
-/** What the offer of a connection takes of this process (struct rsm_node_offer). */
+/** The resources of this process that an offer uses (struct rsm_node_offer). */
 struct rsmd_offer_price {
     uint32_t descriptors, threads;
 };
@@ -17,34 +17,34 @@ struct rsmd_grant {
     struct rsm_node_offer *made;
     struct rsmd_offer_price price; /* of `made`, charged to the importer's account */
     struct rsmd_pieces *pieces;
-    uint32_t notices;               /* how many of the export's the importer has been told */
+    uint32_t notices;               /* how many of the export's notices the importer has got */
     struct rsmd_grant *prev, *next; /* of the export */
     UT_hash_handle hh_made;         /* by made, if its port has events */
 };
 
-/** Make a grant with importer, export and offer part of the export: its importer, which has been
- *  entered, is connected. The grant then is the export's, and the offer the grant's.
- *  RSM_ST_NO_MEMORY; RSM_ST_NO_RESOURCES: the importer's account cannot pay for the offer. */
+/** Connect an entered importer: add the grant, which has importer, export and offer, to the export.
+ *  The export then owns the grant, and the grant the offer. RSM_ST_NO_MEMORY; RSM_ST_NO_RESOURCES:
+ *  the importer's share does not cover the offer. */
 enum rsm_status rsmd_grant_join(struct rsmd_node *node, struct rsmd_grant *grant);
-/** The same for a grant of the daemon's predecessor, with its pieces. False: no memory. */
+/** The same for a grant of the daemon's predecessor that has its pieces. False: no memory. */
 bool rsmd_grant_rejoin(struct rsmd_node *node, struct rsmd_grant *grant);
 
 /** End the connection: the exporter gets a record, the offer is revoked and the grant freed. */
 void rsmd_grant_revoke(struct rsmd_node *node, struct rsmd_grant *grant,
                        enum rsm_record_event event);
 
-/** The importer has signalled @p count times, over the fabric. */
+/** Deliver @p count signals of the importer that came over the fabric. */
 void rsmd_grant_signalled(struct rsmd_node *node, const struct rsmd_grant *grant, uint32_t count,
                           bool coalesced);
 
-/** The one that a port with events made this offer for, or NULL. */
+/** Find the grant of an offer of a port with events; NULL: there is none. */
 struct rsmd_grant *rsmd_grant_offered(const struct rsmd_node *node,
                                       const struct rsm_node_offer *made);
 
 /** What rsmstat shows of the export. */
 void rsmd_grant_about(const struct rsmd_grant *grant, struct rsm_inspect_item *item);
 
-/** Whether a user, other than its own, has a connection to the export. */
+/** Whether a user other than its owner has a connection to the export. */
 bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *exported,
                            uid_t uid);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Nodes of other hosts, as far as the rest of a node has to do with them. rsmd/remote/ implements it
- * once there are links; without any, every node of another host is out of reach.
+ * The interface to nodes of other hosts. rsmd/remote/ implements it if there are links. Without
+ * links every node of another host is out of reach.
  */
 #ifndef RSMD_HOSTS_H
 #define RSMD_HOSTS_H
@@ -24,10 +24,10 @@ struct rsmd_hosts_ops {
      *  later; as connect. */
     enum rsm_status (*trigger)(struct rsmd_call *call, uint32_t node,
                                const struct rsmd_trigger *trigger);
-    /** A client goes: what it has forwarded will not be answered. */
+    /** Forget what an ending client has forwarded: it will not be answered. */
     void (*abandon)(struct rsmd_client *client);
-    /** The fabric of a controller does not reach a node any more, whatever the link does: what this
-     *  node has in common with it over that controller ends, and the node is told. */
+    /** The fabric of a controller does not reach a node any more, whatever the link's state. End
+     *  the connections with that node over the controller, and notify the node. */
     void (*cut)(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id);
     /** The same for all nodes. */
     void (*cut_all)(struct rsmd_node *node, const struct rsmd_controller *controller);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/importers.h"
 
-/* Under its id and in its slot. False: no memory. */
+/* Enter it under its id and in its slot. False: no memory. */
 static bool note(struct rsmd_node *node, struct rsmd_importer *importer,
                  struct rsmd_account *account)
 {

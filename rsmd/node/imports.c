@@ -27,7 +27,7 @@ static void lose_import(struct rsmd_node *node, struct rsmd_importer *importer)
     rsmd_export_abort(node, importer->grant);
 }
 
-/* If it asks for no records yet it is told when it does. */
+/* An importer without records gets the notice with its first record. */
 static void notify_import(struct rsmd_node *node, struct rsmd_importer *importer)
 {
     import_of(importer)->asked_to_leave = true;
@@ -54,7 +54,7 @@ static bool ring_import(struct rsmd_importer *importer)
     return rsmd_events_ring(&import_of(importer)->events);
 }
 
-/* Nothing is sent by the fabric to a process here. */
+/* No event goes over the fabric to a process of this host. */
 static void take_nothing(struct rsmd_importer *importer)
 {
     (void)importer;

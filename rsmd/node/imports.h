@@ -7,8 +7,8 @@
 
 struct rsmd_import;
 
-/** The exporter's end of a connection as an import reaches it: an export of this node (imports.c),
- *  or of one on another host (remote/). */
+/** The operations on the exporter's end of an import: an export of this node (imports.c) or of a
+ *  node of another host (remote/). */
 struct rsmd_exporter_ops {
     /** The client ends the connection, unless it was aborted; @p import is about to be freed. */
     void (*disconnect)(struct rsmd_node *node, struct rsmd_import *import);
@@ -16,7 +16,7 @@ struct rsmd_exporter_ops {
      *  connection was aborted. */
     enum rsm_status (*receiver)(struct rsmd_node *node, struct rsmd_import *import,
                                 const struct rsmd_events **events);
-    /** The client has posted to that counter. False: nobody wants to know. */
+    /** The client has posted to that counter: ring its doorbell. False: there is none. */
     bool (*ring)(struct rsmd_import *import);
     /** What rsmstat shows of the export. */
     void (*about)(const struct rsmd_import *import, struct rsm_inspect_item *item);
@@ -30,27 +30,28 @@ struct rsmd_import {
     bool aborted;
     bool asked_to_leave;             /* the segment has become unavailable since it connected */
     bool disconnected;               /* by the importer, as opposed to its death */
-    struct mapping_choice choice;    /* of the mapping engine, as the importer says */
+    struct mapping_choice choice;    /* of the mapping engine, as the importer reports */
     struct rsmd_import *prev, *next; /* of the client */
 };
 
-/** Fill in what an import has before it is connected: to an export of this node, unless that is
- *  changed. */
+/** Initialise an import that is not connected yet, with the operations of an export of this
+ *  node. */
 void rsmd_import_init(struct rsmd_node *node, struct rsmd_import *import,
                       struct rsmd_client *client);
-/** It is connected: the client has it from now on. */
+/** Give a connected import to its client. */
 void rsmd_import_add(struct rsmd_import *import);
 
 /** A client's own import by id; NULL: there is none, or it is another client's. */
 struct rsmd_import *rsmd_client_import(const struct rsmd_node *node,
                                        const struct rsmd_client *client, uint32_t id);
 
-/** The connection has ended, and the client is to learn that; it keeps the handle. */
+/** Abort it: the connection has ended, and the client learns of that. The client keeps the
+ *  handle. */
 void rsmd_import_aborted(struct rsmd_node *node, struct rsmd_import *import);
 /** Disconnect if it is still connected, and free. */
 void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import);
 
-/** Events that a remote node has passed on, for the importer; as rsmd_export_posted(). */
+/** Deliver events that a remote node has passed on to the importer; as rsmd_export_posted(). */
 void rsmd_import_posted(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
                         bool coalesced);
 

@@ -13,7 +13,7 @@
 
 struct saved_import {
     uint32_t id, exported, rights, slot, attached, leaves, disconnected, exporter;
-    uint32_t same_pieces; /* as the export has now */
+    uint32_t same_pieces; /* as the export's current ones */
     char controller[RSM_PROTO_NAME_MAX];
     char by[RSM_PROTO_NAME_MAX];
     struct {
@@ -84,7 +84,7 @@ void rsmd_save_imports(struct rsmd_snapshot *snapshot, const struct rsmd_client 
     save_import(snapshot, import);
 }
 
-/* Where the segment of a connection lies. NULL: impossible, or no memory. */
+/* Restore the pieces of a connection's segment. NULL: impossible, or no memory. */
 static struct rsmd_pieces *restore_pieces(const struct rsmd_node *node,
                                           const struct saved_import *saved,
                                           const struct rsmd_export *exported)
@@ -94,7 +94,7 @@ static struct rsmd_pieces *restore_pieces(const struct rsmd_node *node,
     return exported->pieces != NULL ? rsmd_pieces_hold(exported->pieces) : NULL;
 }
 
-/* Let the transport take the offer over. False: it does not. */
+/* Let the transport take over the offer. False: it does not. */
 static bool take_offer(struct rsmd_grant *grant)
 {
     struct rsm_extent_piece pieces[RSM_PROTO_PIECES_MAX];
@@ -112,8 +112,7 @@ static bool take_offer(struct rsmd_grant *grant)
                                &grant->importer->who, &grant->made) == RSM_ST_OK;
 }
 
-/* Connect it with its export again. False: that is impossible, or there is no memory; then it is
- * not connected. */
+/* Connect it with its export again. False: impossible, or no memory; it is not connected. */
 static bool reconnect(struct rsmd_node *node, struct rsmd_import *import,
                       const struct saved_import *saved, struct rsmd_export *exported,
                       struct rsmd_controller *by)
@@ -133,7 +132,7 @@ static bool reconnect(struct rsmd_node *node, struct rsmd_import *import,
     return false;
 }
 
-/* One that is not connected yet. NULL: no memory, or impossible. */
+/* Make one that is not connected yet. NULL: no memory, or impossible. */
 static struct rsmd_import *make_import(struct rsmd_node *node, struct rsmd_client *client,
                                        const struct saved_import *saved,
                                        struct rsmd_controller *controller)
@@ -167,7 +166,7 @@ static struct rsmd_import *make_import(struct rsmd_node *node, struct rsmd_clien
     return import;
 }
 
-/* The import that was decoded, and its records. */
+/* Restore a decoded import and its records. */
 static bool restore_import(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
                            struct rsmd_client *client, const struct saved_import *saved)
 {
@@ -190,7 +189,7 @@ static bool restore_import(struct rsmd_snapshot_reader *reader, struct rsmd_node
         if (exported->client->lost == NULL)
             return false;
     }
-    /* Its segment has ended with the controller or the exporter: it learns that as ever. */
+    /* Its segment has ended with the controller or the exporter: it learns of that by its slot. */
     rsmd_generation_table_advance(node->generation_table, import->importer.slot);
     rsmd_import_aborted(node, import);
     return whole;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rsmstat shows: pages of exports and of connections, as far as the asker takes part. */
+/* What rsmstat shows: pages of the exports and connections that the client may see. */
 #include <unistd.h>
 
 #include "node/call.h"
@@ -20,7 +20,7 @@ struct walk {
     const struct rsmd_export *exported;
     const struct rsmd_importer *importer;
     uid_t uid;
-    bool all; /* the asker may see everything */
+    bool all; /* the client may see all */
 };
 
 /* ------------------------------------------------------------------ who sees what */
@@ -53,7 +53,7 @@ static enum rsm_inspect_state state_of(const struct rsmd_export *exported)
     return RSM_INSPECT_CREATED;
 }
 
-/* None before it has memory that rsmd knows. */
+/* 0 before it has memory that rsmd knows. */
 static uint64_t pinned_bytes(const struct rsmd_pieces *pieces)
 {
     uint64_t pinned = 0;
@@ -63,7 +63,7 @@ static uint64_t pinned_bytes(const struct rsmd_pieces *pieces)
     return pinned;
 }
 
-/* So many of the first entries as there is room for. */
+/* Copy as many of the first entries as fit. */
 static void fill_access_list(const struct rsmd_access *access, struct rsm_inspect_item *item)
 {
     item->acl_shown =
@@ -116,7 +116,7 @@ static void fill_import(const struct rsmd_importer *importer, struct rsm_inspect
 
 /* ------------------------------------------------------------------ the walk */
 
-/* Go to the next one behind a slot; that one's, or 0 at the end. */
+/* Go to the next one after a slot. Returns its slot, or 0 at the end. */
 static uint32_t step(struct walk *walk, uint32_t what, uint32_t slot)
 {
     const struct rsmd_node *node = walk->node;

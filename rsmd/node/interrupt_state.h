@@ -13,10 +13,10 @@ struct rsmd_interrupt {
         uint32_t number;
     } key;
     struct rsmd_client *client;
-    pid_t creator; /* 0: the kernel did not tell */
+    pid_t creator; /* 0: not known */
     struct rsmd_access access;
     bool shared;
-    bool direct;    /* others have its counter and may post there */
+    bool direct;    /* other processes have its counter and may post to it */
     uint32_t group; /* id of the first of those of one number */
     struct rsmd_interrupt *next_sharer, *previous_sharer; /* in a ring; alone it is its own next */
     struct rsmd_mailbox mailbox;
@@ -25,7 +25,7 @@ struct rsmd_interrupt {
     UT_hash_handle hh_key;
 };
 
-/** Into all tables. False: no memory, and it is in none. */
+/** Enter it into all tables. False: no memory, and it is in none. */
 bool rsmd_interrupt_enter(struct rsmd_node *node, struct rsmd_interrupt *interrupt);
 /** Put it into the ring of those that share a number, as the last. */
 void rsmd_interrupt_share(struct rsmd_interrupt *interrupt, struct rsmd_interrupt *holder);

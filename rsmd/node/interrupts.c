@@ -28,7 +28,7 @@ static struct rsmd_interrupt *find_any(const struct rsmd_node *node, uint32_t ki
     return interrupt;
 }
 
-/* One whose owner has not gone. */
+/* Find one whose owner has not gone. */
 static struct rsmd_interrupt *find(const struct rsmd_node *node, uint32_t kind, uint32_t number)
 {
     struct rsmd_interrupt *first = find_any(node, kind, number), *interrupt = first;
@@ -40,7 +40,7 @@ static struct rsmd_interrupt *find(const struct rsmd_node *node, uint32_t kind, 
     return interrupt;
 }
 
-/* Of an own interrupt only the process that made it operates on it. */
+/* Find a client's interrupt. Only the process that made it may operate on it. */
 enum rsm_status rsmd_interrupt_find_created(const struct rsmd_call *call, uint32_t id,
                                             struct rsmd_interrupt **found)
 {
@@ -53,7 +53,7 @@ enum rsm_status rsmd_interrupt_find_created(const struct rsmd_call *call, uint32
 
 /* ------------------------------------------------------------------ beginning and end */
 
-/* From now on whoever has the counter asks rsmd again. */
+/* Make processes that have the counter send requests to rsmd again. */
 static void end_direct(struct rsmd_interrupt *interrupt)
 {
     if (interrupt->direct)
@@ -90,8 +90,8 @@ void rsmd_interrupt_free_first(struct rsmd_node *node, struct rsmd_client *clien
     free_interrupt(node, client->interrupts);
 }
 
-/* Those whose owners have gone are in nobody's way: they lose their number, and are freed with
- * what else their owners had. */
+/* Interrupts of owners that have gone are ignored: they lose their number here, and are freed with
+ * the rest of what their owners had. */
 static bool number_in_use(struct rsmd_node *node, uint32_t kind, uint32_t number)
 {
     struct rsmd_interrupt *left;
@@ -102,7 +102,7 @@ static bool number_in_use(struct rsmd_node *node, uint32_t kind, uint32_t number
     return false;
 }
 
-/* Of a ring, those whose owners have gone included. */
+/* Count the members of a ring, including those of owners that have gone. */
 static unsigned count_sharers(const struct rsmd_interrupt *holder)
 {
     unsigned count = 1;
@@ -112,8 +112,8 @@ static unsigned count_sharers(const struct rsmd_interrupt *holder)
     return count;
 }
 
-/* With whom a new one can have its number. Whoever joins gets what others are sent, so he is the
- * same user. */
+/* Find an interrupt that a new one can share a number with. The new one gets the triggers of all,
+ * so the user must be the same. */
 static struct rsmd_interrupt *find_to_share(struct rsmd_call *call)
 {
     const struct rsm_interrupt_create_request *asked = &call->request->u.interrupt_create;
@@ -123,7 +123,7 @@ static struct rsmd_interrupt *find_to_share(struct rsmd_call *call)
     return may ? holder : NULL;
 }
 
-/* There are fewer interrupts than numbers. */
+/* Assign a free number. There are more numbers than interrupts. */
 static uint32_t assign_number(struct rsmd_node *node, uint32_t kind)
 {
     do
@@ -255,7 +255,8 @@ static enum rsm_status prepare(struct rsmd_node *node, struct rsmd_interrupt *in
     return status;
 }
 
-/* Prepare all that take it, from `first` on. If one cannot, those before it are as they were. */
+/* Prepare all receivers of a trigger, from `first` on. If one fails, the others are as they
+ * were. */
 static enum rsm_status prepare_all(struct rsmd_node *node, struct rsmd_interrupt *first,
                                    const struct rsmd_trigger *trigger)
 {
@@ -273,7 +274,7 @@ static enum rsm_status prepare_all(struct rsmd_node *node, struct rsmd_interrupt
     return RSM_ST_OK;
 }
 
-/* Nobody is told that it was triggered whose trigger arrives nowhere. */
+/* Fails if no receiver got the trigger. */
 static enum rsm_status deliver(struct rsmd_node *node, struct rsmd_interrupt *first,
                                const struct rsmd_trigger *trigger)
 {
@@ -316,7 +317,8 @@ enum rsm_status rsmd_interrupt_trigger(struct rsmd_node *node, const struct rsmd
     return deliver(node, interrupt, trigger);
 }
 
-/* Of this node, or one of another host. Nodes of this host are asked directly, by the process. */
+/* Trigger an interrupt of this node, or of a node of another host. The process itself asks nodes of
+ * this host. */
 static enum rsm_status trigger_for(struct rsmd_call *call, uint32_t at,
                                    const struct rsmd_trigger *trigger, uint32_t *id)
 {
@@ -324,19 +326,19 @@ static enum rsm_status trigger_for(struct rsmd_call *call, uint32_t at,
         return rsmd_interrupt_trigger(call->node, trigger, id);
     if (call->client->node != call->node->id)
         return RSM_ST_DENIED;
-    if (trigger->posted) /* no counter of another host is mapped here */
+    if (trigger->posted) /* a counter of another host is not mapped here */
         return RSM_ST_INVALID;
     return call->node->hosts_ops->trigger(call, at, trigger);
 }
 
-/* Whom an interrupt's counter is given to. Whoever has it can take triggers away that others have
- * made. A process can do that to those of its own user anyway, and root to all. */
+/* Whether to give the interrupt's counter to a process. A holder can take triggers of others away.
+ * A process can do that to processes of its user anyway, and root to all. */
 static bool may_post_itself(const struct rsmd_interrupt *interrupt, const struct rsmd_identity *who)
 {
     return who->uid == interrupt->access.uid || who->uid == 0;
 }
 
-/* Attach the counter of a plain interrupt that was just found, if nobody shares its number. Without
+/* Attach the counter of a plain interrupt that was just found, unless its number is shared. Without
  * it each trigger is a request. */
 static void give_counter(struct rsmd_call *call)
 {

@@ -2,12 +2,12 @@
 /**
  * @file
  * Named interrupts: events without a segment. A client creates one under a number of its node, and
- * whoever may triggers it, from this host or another one. A plain interrupt is a counter
- * (counters.h); one with data also has a mailbox for its messages (mailbox.h).
+ * processes with the right trigger it, from this host or another one. A plain interrupt is a
+ * counter (counters.h); one with data also has a mailbox for its messages (mailbox.h).
  *
- * Those who trigger have nothing here that would have to be given back: each request names the
- * interrupt, and is decided anew. Processes of the owner's user and of root get the counter of a
- * plain interrupt and post to it without a request, as long as its word `direct` is 1.
+ * A process that triggers has no state in rsmd: each request names the interrupt, and is checked.
+ * Processes of the owner's user and of root get the counter of a plain interrupt and post to it
+ * without a request, as long as its word `direct` is 1.
  */
 #ifndef RSMD_INTERRUPTS_H
 #define RSMD_INTERRUPTS_H
@@ -38,8 +38,8 @@ struct rsmd_trigger {
 enum rsm_status rsmd_interrupt_trigger(struct rsmd_node *node, const struct rsmd_trigger *trigger,
                                        uint32_t *id);
 
-/** An interrupt of the client that asks, by id. RSM_ST_NOT_FOUND; RSM_ST_NOT_CREATOR: the process is
- *  another one of the client's. */
+/** An interrupt of the client that asks, by id. RSM_ST_NOT_FOUND; RSM_ST_NOT_CREATOR: the process
+ *  is another one of the client's. */
 enum rsm_status rsmd_interrupt_find_created(const struct rsmd_call *call, uint32_t id,
                                             struct rsmd_interrupt **found);
 /** What triggers of it put its messages into. A plain one has the counter alone. */

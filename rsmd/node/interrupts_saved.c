@@ -45,7 +45,7 @@ void rsmd_save_interrupts(struct rsmd_snapshot *snapshot, const struct rsmd_clie
     }
 }
 
-/* Any that has the number already. */
+/* Find one that has the number already. */
 static struct rsmd_interrupt *find_sharer(const struct rsmd_node *node,
                                           const struct rsmd_interrupt_key *key)
 {
@@ -82,7 +82,8 @@ static struct rsmd_interrupt *make_interrupt(struct rsmd_node *node, struct rsmd
     return interrupt;
 }
 
-/* Others have its counter. If they can no longer be stopped from posting there, they are at once. */
+/* Other processes have its counter. If rsmd could not stop their posts later, it stops them at
+ * once. */
 static bool take_direct(struct rsmd_interrupt *interrupt)
 {
     if (interrupt->mailbox.events.counter < 0)

@@ -37,7 +37,7 @@ void rsmd_mailbox_end(struct rsmd_mailbox *mailbox)
 
 /* ------------------------------------------------------------------ adding */
 
-/* An entry that has been paid for. */
+/* Add an entry that is charged for already. */
 static bool add(struct rsmd_mailbox *mailbox, const struct rsm_record *record, const void *data,
                 uint32_t length)
 {
@@ -73,7 +73,8 @@ void rsmd_mailbox_retract(struct rsmd_mailbox *mailbox)
     discard(mailbox, mailbox->entries->prev);
 }
 
-/* One more entry, or none, for the client to fetch. */
+/* Post to the counter for @p count more entries, and for those that it could not be posted for
+ * before. */
 static void post(struct rsmd_mailbox *mailbox, uint32_t count)
 {
     mailbox->unposted += count;
@@ -96,7 +97,7 @@ void rsmd_mailbox_note(struct rsmd_node *node, struct rsmd_mailbox *mailbox,
 
 /* ------------------------------------------------------------------ fetching */
 
-/* The client has what came up to this one. */
+/* The client has got all entries up to this one. */
 static void acknowledge(struct rsmd_node *node, struct rsmd_mailbox *mailbox, uint64_t after)
 {
     while (mailbox->entries != NULL && mailbox->entries->record.order <= after)

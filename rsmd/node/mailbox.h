@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Mailboxes: what a client is to fetch, in order: records of connections (records.h) or messages of
- * an interrupt (interrupts.h). An entry stays until the client acknowledges it by its next request.
- * The counter (counters.h) gets one event for each, so that the client can sleep.
+ * Mailboxes. A mailbox has entries that a client fetches in order: records of connections
+ * (records.h) or messages of an interrupt (interrupts.h). An entry stays until the client
+ * acknowledges it by its next request. The counter (counters.h) gets one event for each, so that
+ * the client can sleep.
  *
- * Whoever may connect or trigger makes entries, so a mailbox has a bound, and its owner's share
- * (RSMD_RECORDS) is one beyond that. A record that finds no room is counted, and the client is told
- * of all of these by one record in their place. A message is refused.
+ * Any process that may connect or trigger can cause entries, so a mailbox has a bound, besides its
+ * owner's share (RSMD_RECORDS). Records that find no room are counted, and one record in their
+ * place reports their number. A message that finds no room is refused.
  */
 #ifndef RSMD_MAILBOX_H
 #define RSMD_MAILBOX_H
@@ -15,13 +16,13 @@
 #include "node/node.h"
 
 struct rsmd_mailbox {
-    struct rsmd_account *account; /* pays for all of it */
+    struct rsmd_account *account; /* is charged for all of it */
     struct rsmd_events events;
     struct rsmd_mailbox_entry *entries; /* not yet acknowledged, oldest first */
     uint32_t count;
-    uint32_t unposted;   /* entries that the counter could not be posted for yet */
-    uint64_t lost;       /* records that found no room; while there are any no entry is added */
-    uint64_t reported;   /* of these, what the client was told of and has not acknowledged */
+    uint32_t unposted;   /* entries for which the counter could not be posted yet */
+    uint64_t lost;       /* records that found no room; until they are reported no entry is added */
+    uint64_t reported;   /* of these, reported to the client and not acknowledged */
     uint64_t lost_order; /* of the first one */
 };
 
@@ -40,7 +41,7 @@ void rsmd_mailbox_retract(struct rsmd_mailbox *mailbox);
 void rsmd_mailbox_note(struct rsmd_node *node, struct rsmd_mailbox *mailbox,
                        const struct rsm_record *record);
 
-/** Discard what came up to order @p after, and give the client what comes next. */
+/** Discard the entries up to order @p after, and give the client the next ones. */
 void rsmd_mailbox_take(struct rsmd_node *node, struct rsmd_mailbox *mailbox, uint64_t after,
                        struct rsm_mailbox_take_reply *reply);
 

@@ -6,15 +6,15 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/** A memfd of @p size zero bytes and @p mode, close-on-exec, above stdio, not yet sealed. -1 with
- *  errno. */
+/** Make a memfd of @p size zero bytes and @p mode, close-on-exec, above stdio, not sealed. -1 with
+ *  errno on failure. */
 int rsmd_memfd_make(const char *name, size_t size, mode_t mode);
 
-/** A new open file description of what @p fd refers to, opened with @p flags (O_RDONLY ...). Never
- *  blocks. -1 with errno. */
+/** Open the file of @p fd again, with @p flags (O_RDONLY ...). Never blocks. -1 with errno on
+ *  failure. */
 int rsmd_fd_reopen(int fd, int flags);
 
-/** Why one of these has failed with @p error, in words that say what the host lacks, such as /proc. */
+/** The text of @p error of one of these functions. It names what the host lacks, such as /proc. */
 const char *rsmd_memfd_trouble(int error);
 
 #endif

@@ -13,7 +13,7 @@ static void add(struct rsm_named_reply *reply, uint32_t node, uint32_t adapter)
         reply->nodes[reply->count++] = (struct rsm_named_node){.node = node, .adapter = adapter};
 }
 
-/* Whether a name is among those in a list, with blanks in between, and which it is. */
+/* Whether a name is in a list of names separated by blanks, and at which place. */
 static bool is_listed(const char *list, const char *name, uint32_t *place)
 {
     size_t length = strlen(name);
@@ -28,7 +28,7 @@ static bool is_listed(const char *list, const char *name, uint32_t *place)
     return false;
 }
 
-/* Without a list of nodes there is this one. */
+/* Without a list of nodes the only host is this one. */
 static bool is_own_host(const char *name)
 {
     char host[RSM_PROTO_NAME_MAX] = "";

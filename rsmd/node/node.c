@@ -19,8 +19,8 @@
 #include "base/log.h"
 #include "base/status.h"
 
-/* The device that gives every process that has it open a userfaultfd of its own (node.h). For
- * reading alone: what counts is the ioctl, and nobody makes more of the descriptor through /proc.
+/* Open the device by which a process gets a userfaultfd (node.h). Read-only: the ioctl needs no
+ * more, and the descriptor cannot be reopened with more rights through /proc.
  */
 static int open_userfaultfd(const struct rsmd_conf *conf)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The node's state: who is there and what they have. One thread alone touches it.
+ * The node's state: its clients and what they have. Only one thread uses it.
  *
  * A client owns extents, exports and imports. A connection has two ends. At the exporter's it is a
  * grant (grants.h), which lasts until it is revoked; at the importer's it is the import of a client
@@ -28,7 +28,7 @@
 
 enum {
     RSMD_GROUPS_MAX = 65536,           /* the kernel's NGROUPS_MAX */
-    RSMD_ATTACHED_MAX = 256,           /* to one segment: each is told who connects */
+    RSMD_ATTACHED_MAX = 256,           /* to one segment: each gets a record of every connection */
     RSMD_SHARERS_MAX = 256,            /* of one number of interrupts: each gets all triggers */
     RSMD_FORWARDS_PER_CLIENT_MAX = 64, /* under way; further requests wait in the socket */
 };
@@ -43,7 +43,7 @@ struct rsmd_controller {
     const struct rsm_node_ops *ops;
     struct rsm_node_port *port;
     struct rsm_port_attr attr;
-    int event_fd;   /* the transport's: readable when its fabric has news; -1: it never has */
+    int event_fd;   /* the transport's: readable when its fabric has events; -1: it has none */
     bool link_down; /* the port has no link to the fabric */
     struct rsmd_reached *reached; /* nodes that the transport has reported (reach.h) */
 };
@@ -55,38 +55,38 @@ struct rsmd_failed {
     char transport[RSM_TRANSPORT_NAME_MAX];
     char device[RSM_PROTO_NAME_MAX];
     int64_t failed_ms;            /* rsm_clock_ms() when it was last tried */
-    char why[RSM_PROTO_NAME_MAX]; /* and what to do, as far as the transport says */
+    char why[RSM_PROTO_NAME_MAX]; /* with the remedy, if the transport names one */
 };
 
 /** Memory handed to a client. `uses` counts the piece lists that name it. */
 struct rsmd_extent {
     struct rsmd_job job; /* frees it; first, so that it leads here */
     struct rsmd_node *node;
-    bool asked;        /* by a request, which is answered when that has been done */
-    uint32_t sequence; /* of that */
+    bool asked;        /* freed by a request, which is answered afterwards */
+    uint32_t sequence; /* of that request */
     uint32_t id;
     struct rsmd_client *client;
     struct rsmd_controller *controller;
     struct rsm_extent *memory;
-    struct rsm_extent *adopted; /* the same as the loopback controller's; NULL: not needed yet */
+    struct rsm_extent *adopted; /* the loopback controller's view of it; NULL: not needed yet */
     uint64_t length;
     uint64_t pinned; /* bytes of it that are charged as pinned */
     unsigned uses;
-    bool offered;    /* another process may have it mapped, for ever */
-    bool given_back; /* its client cannot name it any more: freed when nothing uses it */
-    bool abandoned;  /* ... and it is in no table: its client ends, and a thread still uses it */
+    bool offered;    /* another process may have it mapped, for good */
+    bool given_back; /* its client has given it back: freed when it is unused */
+    bool abandoned;  /* it is also in no table: its client ends, and a thread still uses it */
     struct rsmd_extent *prev, *next;
     UT_hash_handle hh;
 };
 
-/** What a segment is known by that is published or has claimed its id. */
+/** The name of a segment that is published or has claimed its id. */
 struct rsmd_segment_name {
     uint32_t space; /* enum rsm_id_space */
     uint32_t id;
 };
 
-/** Where a published segment lives. Shared by the export and its connections, which may outlive
- *  the publication. */
+/** The pieces of a published segment. The export and its connections, which may outlive the
+ *  publication, share them. */
 struct rsmd_pieces {
     unsigned references;
     uint32_t count;
@@ -100,8 +100,8 @@ struct rsmd_pieces {
 /** The event counter of a handle: -1 where there is none yet. */
 struct rsmd_events {
     int counter;  /* memfd of one rsm_event_counter */
-    int doorbell; /* what is sent there makes the owner's poll descriptor readable */
-    bool missed;  /* an event was posted for which there was no counter to be had */
+    int doorbell; /* the end that rings: a byte makes the owner's poll descriptor readable */
+    bool missed;  /* an event was lost because the counter could not be made */
     struct rsm_event_counter *kept; /* the counter's mapping; NULL: it is mapped when needed */
 };
 
@@ -110,32 +110,31 @@ struct rsmd_export {
     struct rsmd_client *client;
     struct rsmd_controller *controller;
     uint64_t length;
-    uint64_t size; /* that importers are told: up to a page less */
-    pid_t creator; /* 0: the kernel did not tell */
+    uint64_t size; /* as importers see it: up to a page less */
+    pid_t creator; /* 0: not known */
     uint32_t epoch_slot;
     struct rsmd_access access;
     bool published;
     bool claimed;                       /* it has its name until it ends (claims.h) */
     bool shared;                        /* others of this node may attach to it */
     uint8_t state[RSM_PROTO_UNITS_MAX]; /* if claimed: enum rsm_segment_state, by adapter */
-    bool offered;                       /* of the latest publication, kept beyond its end */
-    bool ended; /* destroyed by its exporter, who cannot name it any more: freed with its last
-                     connection */
+    bool offered;                       /* of the latest publication, kept after its end */
+    bool ended; /* destroyed by its exporter, and freed with its last connection */
     struct rsmd_segment_name name;
     struct rsmd_pieces *pieces;  /* NULL unless published */
-    struct rsmd_grant *grants;   /* connections, without those that are attached */
-    struct rsmd_grant *attached; /* those */
+    struct rsmd_grant *grants;   /* connections, except attached processes */
+    struct rsmd_grant *attached; /* attached processes */
     uint32_t grant_count;
     uint32_t attached_count;
-    bool cutting;                   /* all of them are being cut (unfinished.h) */
-    uint32_t notices;               /* how often importers were to be told that it is unavailable */
-    struct rsmd_grant *report_next; /* whom next; NULL: nobody */
+    bool cutting;                   /* all connections are being cut (unfinished.h) */
+    uint32_t notices;               /* how often it has become unavailable */
+    struct rsmd_grant *report_next; /* the next importer to notify; NULL: none */
     struct {
         struct rsmd_grant *grant; /* NULL: not known */
         uint32_t index;           /* of it among `grants` */
     } page;                       /* where the next page of EVENT_RECEIVERS begins */
     struct rsmd_events events;
-    struct rsmd_mailbox *records; /* of its connections; NULL: the exporter asks for none */
+    struct rsmd_mailbox *records; /* of its connections; NULL: the exporter keeps none */
     struct rsmd_export *prev, *next;
     UT_hash_handle hh;         /* by id */
     UT_hash_handle hh_segment; /* by name, while published or claimed */
@@ -153,21 +152,23 @@ struct rsmd_unfinished {
 /** One connected process. */
 struct rsmd_client {
     bool greeted;
-    uint32_t node;                /* its own node */
+    uint32_t node;                /* its node */
     struct rsmd_account *account; /* held */
     uint32_t own_descriptors;     /* of its connection */
     struct rsmd_identity peer;
-    /* Requests that are answered later, and how; descriptors stay the caller's. With as many as
-     * there may be the client is not listened to. */
+    /* Requests that are answered later. The caller keeps the descriptors. At the maximum, no
+     * further request of the client is read. */
     struct rsmd_forward *forwards;
-    uint32_t forward_count; /* of these, and of those that a thread is at */
+    uint32_t forward_count; /* of these, and of requests that a thread works on */
     void (*answer)(struct rsmd_client *client, const struct rsm_msg *reply,
                    const struct rsm_packet_fds *fds);
     struct rsmd_unfinished unfinished;
-    bool ending;      /* it asks nothing any more, and nobody connects to what it has */
-    const char *lost; /* why it cannot be resumed: what was restored of it ends when all is */
-    uint32_t jobs;    /* of threads, on its behalf */
-    void (*settled)(struct rsmd_client *client); /* it is ending, and the last of these is over */
+    bool ending; /* no request of it is read, and no importer can connect to its exports */
+    /* why it cannot be resumed: what was restored of it ends after the restoration */
+    const char *lost;
+    uint32_t jobs; /* of threads, on its behalf */
+    /* called when it is ending and the last of these is over */
+    void (*settled)(struct rsmd_client *client);
     struct rsmd_extent *extents;
     struct rsmd_export *exports;
     struct rsmd_import *imports;
@@ -177,18 +178,18 @@ struct rsmd_client {
 /** Another node, as the last look found it. */
 struct rsmd_seen {
     uint32_t id;
-    uint8_t here;     /* on controllers that reach this host alone; enum rsmd_node_state */
+    uint8_t here;     /* on controllers that reach only this host; enum rsmd_node_state */
     uint8_t anywhere; /* on those that reach other hosts, too */
     bool has_socket;  /* in the runtime directory */
     pid_t pid;        /* of the daemon that listened; 0: not known */
-    int64_t listened; /* when it was seen to listen here, ns; 0: never */
+    int64_t listened; /* when it was last found listening here, ns; 0: never */
 };
 
 /** What the last look at the other nodes found. */
 struct rsmd_topology {
     uint32_t generation;
     int64_t looked_at;      /* clock, in nanoseconds */
-    int64_t looks_ns;       /* that looks may take from now on */
+    int64_t looks_ns;       /* how long looks may take from now on */
     struct rsmd_seen *seen; /* ascending by id: those that are configured, or were found here */
     uint32_t count, room;
 };
@@ -207,8 +208,8 @@ struct rsmd_refusal {
 struct rsmd_node {
     uint32_t id;
     bool embedded;
-    bool one_user; /* serves `owner` alone */
-    uid_t owner;   /* as whom the daemon runs */
+    bool one_user; /* serves only `owner` */
+    uid_t owner;   /* the user that the daemon runs as */
     struct rsmcore_runtime runtime;
     int userfaultfd; /* the device, for clients; -1: not lent */
     struct rsmd_conf conf;
@@ -222,12 +223,12 @@ struct rsmd_node {
     struct rsmd_export *exports;            /* by id */
     struct rsmd_export *published;          /* by name; with those that have claimed one */
     struct rsmd_importer *importers;        /* by id */
-    struct rsmd_grant *offers; /* by made: connections that their fabric may have news of */
+    struct rsmd_grant *offers; /* by made: connections whose fabric may report events */
     struct rsmd_guest *guests; /* by export and user */
     struct rsmd_slotmap *exports_by_slot;
     struct rsmd_slotmap *importers_by_slot;
-    struct rsmd_slotmap *interrupts_by_place; /* places are no slots of the generation table */
-    struct rsmd_worker *worker; /* for what may take long; NULL: everything is done at once */
+    struct rsmd_slotmap *interrupts_by_place; /* places are not slots of the generation table */
+    struct rsmd_worker *worker;               /* for long jobs; NULL: all is done at once */
     uint32_t last_id;
     struct rsmd_interrupt *interrupts;           /* by id */
     struct rsmd_interrupt *interrupts_by_number; /* by kind and number */
@@ -236,26 +237,25 @@ struct rsmd_node {
     struct rsmd_bucket missed_log;               /* complaints about events */
     uint64_t next_segment_id[RSM_ID_SPACES];     /* to assign; beyond 32 bits: see segment_ids.c */
     struct rsmd_shares shares;
-    uint32_t client_count;     /* that have said HELLO */
-    uint64_t connects, events; /* so far, for rsmstat (struct rsm_inspect_reply) */
-    struct rsmd_steps steps;   /* of the event loop */
-    bool has_turns; /* a server goes on with what is unfinished; else all is done at once */
-    struct rsmd_cluster *cluster; /* links to other hosts; NULL before and after they are there */
+    uint32_t client_count;        /* that have said HELLO */
+    uint64_t connects, events;    /* so far, for rsmstat (struct rsm_inspect_reply) */
+    struct rsmd_steps steps;      /* of the event loop */
+    bool has_turns;               /* a server continues unfinished work; else all is done at once */
+    struct rsmd_cluster *cluster; /* links to other hosts; NULL: there are none */
     struct rsmd_refusal refusal;
-    struct rsmd_buckets complaints; /* bound what clients and other nodes make us log */
+    struct rsmd_buckets complaints; /* bound the log lines that clients and other nodes cause */
 };
 
 /**
- * Make the node: open its controllers, make its generation table. @p conf is copied, but for its
- * nodes, which must stay.
- * @param why  text for the reader of the log if it fails.
+ * Make the node: open its controllers, make its generation table. @p conf is copied, except its
+ * nodes, which must stay. @param why receives the reason of a failure.
  */
 bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
                     const struct rsmcore_runtime *runtime, const struct rsmd_conf *conf, char *why,
                     size_t why_size);
-/** Whether something of this node has that number; 0 is never free. */
+/** Whether an object of this node has that id. 0 is never free. */
 bool rsmd_id_in_use(const struct rsmd_node *node, uint32_t id);
-/** A number that nothing of this node has. */
+/** A free id. */
 uint32_t rsmd_new_id(struct rsmd_node *node);
 
 /** Free everything; there must be no clients left. */

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/status.h"
 
-/* An extent is known to the port that has made it. Another port of the same transport, on another
- * device or with another protection domain, knows nothing of it. */
+/* Whether the controller's port has made the extent. Another port of the same transport, on another
+ * device or with another protection domain, does not know it. */
 static bool made_by(const struct rsmd_extent *extent, const struct rsmd_controller *controller)
 {
     return extent->controller == controller;
@@ -21,7 +21,7 @@ static bool suits_loopback(const struct rsmd_extent *extent, const struct rsmd_c
            (extent->controller->port->caps & RSM_NODE_EXTENTS_SHAREABLE) != 0;
 }
 
-/* Whether its importers are on this host alone, where the loopback controller may serve them. */
+/* Whether its importers are only on this host, where the loopback controller may serve them. */
 static bool is_of_loopback_transport(const struct rsmd_controller *controller,
                                      const struct rsmd_controller *loopback)
 {
@@ -59,7 +59,7 @@ static struct rsmd_controller *carrier(const struct rsmd_node *node,
 {
     struct rsmd_controller *own = exported->controller;
     struct rsmd_controller *loopback = rsmd_controller_loopback(node);
-    /* Its own port does as well, and has nothing to adopt. */
+    /* The segment's own port serves as well, and need not adopt the extents. */
     bool suits_own_port =
         is_of_loopback_transport(own, loopback) && all_made_by(exported->pieces, own);
     return local && !suits_own_port && all_suit_loopback(exported->pieces, loopback) ? loopback
@@ -83,7 +83,7 @@ static enum rsm_status adopt(struct rsmd_node *node, struct rsmd_extent *extent)
     return status;
 }
 
-/* The extent as this controller's port knows it. */
+/* Find the extent as this controller's port knows it, adopting it if necessary. */
 static enum rsm_status find_memory(struct rsmd_node *node, struct rsmd_extent *extent,
                                    const struct rsmd_controller *by, struct rsm_extent **memory)
 {
@@ -92,7 +92,7 @@ static enum rsm_status find_memory(struct rsmd_node *node, struct rsmd_extent *e
         *memory = extent->memory;
         return RSM_ST_OK;
     }
-    if (by != rsmd_controller_loopback(node)) /* it adopts nothing */
+    if (by != rsmd_controller_loopback(node)) /* other ports adopt nothing */
         return RSM_ST_NO_ROUTE;
     if (extent->adopted == NULL)
         status = adopt(node, extent);
@@ -138,7 +138,7 @@ enum rsm_status rsmd_offer_make(struct rsmd_node *node, struct rsmd_grant *grant
 
 /* ------------------------------------------------------------------ what it takes */
 
-/* A module that was compiled with a smaller base says nothing: it takes nothing. */
+/* A module compiled with a smaller base reports no price, and is charged none. */
 static struct rsmd_offer_price price_of(const struct rsmd_controller *by,
                                         const struct rsm_node_offer *made)
 {

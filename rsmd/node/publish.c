@@ -72,7 +72,7 @@ enum rsm_status rsmd_answer_extent_open(struct rsmd_call *call)
 
 /* ------------------------------------------------------------------ create */
 
-/* 0: the length is meant. */
+/* 0 stands for the length. */
 static bool is_size_of(uint64_t size, uint64_t length)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -123,8 +123,8 @@ enum rsm_status rsmd_answer_export_create(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
-/* Find an own segment for its creator to operate on. A process that inherited the connection, or
- * was given it, is another process. */
+/* Find a client's segment on which only its creator may operate. A process that inherited the
+ * connection, or received it, is not the creator. */
 static enum rsm_status find_created(const struct rsmd_call *call, uint32_t id,
                                     struct rsmd_export **exported)
 {
@@ -145,8 +145,8 @@ static enum rsm_status check_list(const struct rsmd_call *call, const struct rsm
     return rsmd_access_check_list(acl, count, exported->controller->loopback, call->node->id);
 }
 
-/* A list may name nodes that are down, but none that nobody knows how to reach. Node 0 is a machine
- * outside any cluster: it is never reached, and naming it does no harm. */
+/* A list may name nodes that are down, but none without a known path. Node 0 stands for a machine
+ * outside any cluster; it is harmless. */
 static enum rsm_status check_routes(const struct rsmd_call *call, const struct rsm_acl_entry *acl,
                                     uint32_t count)
 {
@@ -162,7 +162,7 @@ static void set_list(struct rsmd_access *access, const struct rsm_acl_entry *acl
     memcpy(access->acl, acl, count * sizeof *acl);
 }
 
-/* One piece: a range of an own extent that the segment's transport can offer. */
+/* Check one piece: a range of the client's extent that the segment's transport can offer. */
 static enum rsm_status check_piece(const struct rsmd_node *node, const struct rsmd_extent *extent,
                                    const struct rsmd_export *exported,
                                    const struct rsm_segment_piece *piece)
@@ -205,7 +205,7 @@ static enum rsm_status gather_pieces(const struct rsmd_call *call,
     return status;
 }
 
-/* All that can fail. An id is assigned last, so that none is wasted. */
+/* Do all that can fail. The id is assigned last, so that none is wasted. */
 static enum rsm_status prepare_publish(struct rsmd_call *call, struct rsmd_export *exported,
                                        struct rsmd_segment_name *name, struct rsmd_pieces **pieces)
 {
@@ -278,7 +278,8 @@ enum rsm_status rsmd_answer_export_republish(struct rsmd_call *call)
 
 /* ------------------------------------------------------------------ end */
 
-/* Whether another process may still have memory of this segment, whichever publication gave it. */
+/* Whether another process may still have memory of this segment, of this publication or an earlier
+ * one. */
 static bool was_offered(const struct rsmd_export *exported)
 {
     const struct rsmd_grant *grant;
@@ -299,7 +300,7 @@ enum rsm_status rsmd_answer_export_unpublish(struct rsmd_call *call)
     struct rsmd_export *exported;
     enum rsm_status status = find_created(call, asked->export_id, &exported);
     bool keep = (asked->flags & RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0;
-    /* Connections that an earlier call kept can still be ended by one that does not keep them. */
+    /* A call without the flag also ends connections that an earlier call kept. */
     if (exported != NULL && !exported->published && (keep || !rsmd_export_is_used(exported)))
         return RSM_ST_NOT_PUBLISHED;
     if (status != RSM_ST_OK)

@@ -69,7 +69,7 @@ void rsmd_reach_node(struct rsmd_node *node, struct rsmd_controller *controller,
 {
     if (id == node->id || id < 1 || id > RSM_NODE_ID_MAX)
         return;
-    /* Without memory to note it the node stays out of reach until the next report. */
+    /* Without memory to note it, the node stays out of reach until the next report. */
     struct rsmd_reached *reached = up ? need(controller, id) : find(controller, id);
     bool was_up = reached != NULL && reached->up;
     bool same = was_up && up && reached->epoch == epoch;

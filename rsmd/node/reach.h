@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Which nodes a controller's fabric reaches, as its transport reports. A node on this host is
- * reached without any fabric, and none of this counts for it.
+ * Which nodes a controller's fabric reaches, as its transport reports. None of this concerns nodes
+ * on this host, which need no fabric.
  */
 #ifndef RSMD_REACH_H
 #define RSMD_REACH_H
 
 #include "node/node.h"
 
-/** Whether the fabric of a controller reaches a node of another host, as far as its transport
- * says: true where that reports nothing. Whether the daemons' link is up is another question. */
+/** Whether the fabric of a controller reaches a node of another host. True if its transport does
+ *  not report that. The state of the cluster link does not matter. */
 bool rsmd_reaches(const struct rsmd_controller *controller, uint32_t id);
 
-/** The port's own link went or came. Connections over it to and from other hosts end when it goes.
+/** The port is up or down. When it goes down, its connections to and from other hosts end.
  */
 void rsmd_reach_link(struct rsmd_node *node, struct rsmd_controller *controller, bool up);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What a node has, in the records of a snapshot (common/snapshot.h): written by a daemon that is
- * about to be replaced, read by its successor. Links to other hosts have gone before, and so has
- * all that went over them. Clients' sockets are the server's affair.
+ * A node's state in the records of a snapshot (common/snapshot.h): written by a daemon that is
+ * about to be replaced, read by its successor. Links to other hosts, and all that used them, have
+ * ended before. The server saves the clients' sockets.
  *
- * Functions that restore one thing return false if its record is impossible or memory is out. Whatever
- * they have made until then is whole, and goes with the client that it belongs to: that one cannot be
- * resumed (`lost` of struct rsmd_client). The rest of what it has is restored nevertheless, so that its end
- * is seen by whoever is connected with it.
+ * Functions that restore one thing return false if its record is impossible or memory is out. What
+ * they have made until then is consistent, and ends with its client, which cannot be resumed
+ * (`lost` of struct rsmd_client). The rest of what that client has is restored nevertheless, so
+ * that processes connected with it see its end.
  */
 #ifndef RSMD_SAVED_H
 #define RSMD_SAVED_H
@@ -35,8 +35,9 @@ void rsmd_save_imports(struct rsmd_snapshot *snapshot, const struct rsmd_client 
 /** Read them, until the section ends, when all clients' exports are there. */
 void rsmd_restore_imports(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
                           struct rsmd_client *client);
-/** All is restored, and the generation table is settled: what exporters have left behind goes, unless
- *  somebody is still connected, and they look anew at who is connected. */
+/** Finish the restoration, after the generation table is settled. Exports that their exporters have
+ *  ended are freed, unless importers are still connected, and exporters fetch the list of receivers
+ *  again. */
 void rsmd_restore_settle(struct rsmd_node *node);
 
 /* ------------------------------------------------------------------ shared by its parts */
@@ -45,15 +46,15 @@ void rsmd_restore_settle(struct rsmd_node *node);
 void rsmd_walk_saved_name(struct rsm_codec *c, char name[RSM_PROTO_NAME_MAX]);
 /** The controller of that name. NULL: there is none, or its transport cannot restore anything. */
 struct rsmd_controller *rsmd_saved_controller(const struct rsmd_node *node, const char *name);
-/** The same for a client, which is lost without. */
+/** The same for a client, which cannot be resumed without it. */
 struct rsmd_controller *rsmd_saved_controller_of(const struct rsmd_node *node,
                                                  struct rsmd_client *client, const char *name);
 
-/** The client cannot be resumed: read on at the next record of such a kind. */
+/** Mark the client as one that cannot be resumed, and continue at the next record of that kind. */
 void rsmd_saved_is_damaged(struct rsmd_snapshot_reader *reader, struct rsmd_client *client,
                            bool (*goes_on)(uint32_t type));
 
-/** Where a segment lies in its exporter's extents. */
+/** The pieces of a segment in its exporter's extents. */
 struct rsmd_saved_pieces {
     uint32_t count;
     struct {

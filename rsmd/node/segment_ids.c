@@ -4,19 +4,19 @@
 #include "node/claims.h"
 #include "node/exports.h"
 
-/* The rules that rsmd enforces because a client could lie. What an API keeps its own programs from
- * asking for, such as the ranges that RSMAPI reserves for drivers, is checked in the library. */
+/* The rules that rsmd enforces because clients are not trusted. The library checks rules that
+ * protect an API's own programs, such as the ranges that RSMAPI reserves for drivers. */
 static const struct rules {
     uint32_t chosen_first, chosen_last; /* ids that a client may ask for */
     uint32_t assigned_first;            /* where assigning begins */
-    bool assigned_once; /* what was assigned is neither assigned nor asked for again */
+    bool assigned_once; /* an assigned id is never assigned again, nor can a client ask for it */
 } rules[RSM_ID_SPACES] = {
     [RSM_ID_SPACE_RSMAPI] = {1, 0x7fffffff, 0x80000000, true},
     [RSM_ID_SPACE_SISCI] = {0, UINT32_MAX, 0, false},
 };
 
-/* Ids that are tried from the one in a request upward. A client can occupy the first tens of
- * thousands, and the loop must not walk along them for each request. */
+/* How many ids are tried, from the one in a request upward. A client can occupy tens of thousands
+ * in a row, and a request must not walk along all of them. */
 enum { NEAR_CANDIDATES = 1024 };
 
 void rsmd_segment_ids_init(struct rsmd_node *node)
@@ -48,8 +48,8 @@ struct rsmd_export *rsmd_segment_claimed(const struct rsmd_node *node,
     return exported == NULL || exported->client->ending || !exported->claimed ? NULL : exported;
 }
 
-/* A segment whose exporter has gone is in nobody's way. It can have very many connections: only its
- * name is given up here. */
+/* A segment whose exporter has gone does not count. Only its name is given up here, because it can
+ * have very many connections. */
 static bool in_use(struct rsmd_node *node, const struct rsmd_segment_name *name)
 {
     struct rsmd_export *holder = find(node, name);
@@ -84,9 +84,9 @@ static enum rsm_status assign_next(struct rsmd_node *node, struct rsmd_segment_n
     return RSM_ST_NO_RESOURCES;
 }
 
-/* The first free id from the one asked for upward, 0 following the last. Where that is far away,
- * the first one behind the id that was assigned last so. There are always some: a node has fewer
- * segments than there are ids. */
+/* Assign the first free id from the requested one upward, 0 following the last. If none is near,
+ * assign the first free one after the id that was last assigned in this way. There is one: a node
+ * has fewer segments than there are ids. */
 static void assign_near(struct rsmd_node *node, struct rsmd_segment_name *name)
 {
     uint64_t *next = &node->next_segment_id[name->space];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file Ids of published segments: the rules of each name space, and who has which id. */
+/** @file Ids of published segments: the rules of each name space, and which segment has which
+ *  id. */
 #ifndef RSMD_SEGMENT_IDS_H
 #define RSMD_SEGMENT_IDS_H
 
@@ -25,9 +26,9 @@ struct rsmd_export *rsmd_segment_claimed(const struct rsmd_node *node,
                                          const struct rsmd_segment_name *name);
 
 /**
- * Check what a client asks for.
+ * Check the id that a client asks for.
  * @param assign  rsmd is to choose the id; @p name has where to begin, in spaces that allow it.
- * @return RSM_ST_OK; RSM_ST_INVALID: no such space, or nobody may ask for this id in it;
+ * @return RSM_ST_OK; RSM_ST_INVALID: no such space, or no client may ask for this id in it;
  *         RSM_ST_ID_IN_USE.
  */
 enum rsm_status rsmd_segment_id_check(struct rsmd_node *node, const struct rsmd_segment_name *name,

@@ -58,7 +58,7 @@ static uint64_t percent_of(uint64_t amount, uint32_t percent)
     return amount / 100 * percent + amount % 100 * percent / 100;
 }
 
-/* At least one of what there is, so that small limits still let a user in. */
+/* At least 1, so that small limits admit a user. */
 static uint64_t part_of(uint64_t amount, uint32_t percent)
 {
     uint64_t part = percent_of(amount, percent);
@@ -68,7 +68,7 @@ static uint64_t part_of(uint64_t amount, uint32_t percent)
 /* @p total may be UINT64_MAX; shares are then those of @p base. */
 static struct rsmd_quota quota_of(uint64_t total, uint64_t base, uint32_t percent)
 {
-    /* Of three there is nothing to set aside. */
+    /* Of fewer than four nothing is reserved. */
     uint64_t reserve = total == UINT64_MAX || total < 4 ? 0 : part_of(total, RESERVE_PERCENT);
     struct rsmd_quota quota = {.total = total, .users = total - reserve};
     quota.one = part_of(base, percent);
@@ -90,7 +90,7 @@ struct rsm_user_share rsmd_shares_of_ports(const struct rsmd_shares *shares)
                                    .reserve_percent = RESERVE_PERCENT};
 }
 
-/* Whether RLIMIT_MEMLOCK does not hold for this process. */
+/* Whether RLIMIT_MEMLOCK does not bind this process. */
 static bool may_lock_all(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -112,7 +112,7 @@ static void limit_memory(struct rsmd_shares *shares, const struct rsmd_conf *con
     shares->quota[RSMD_PINNED] = quota_of(base, base, shares->percent);
 }
 
-/* What the daemon keeps for itself of so many descriptors. */
+/* How many descriptors the daemon reserves for itself. */
 static uint64_t own_descriptors(const struct rsmd_shares *shares, const struct rsmd_conf *conf)
 {
     uint64_t own = OWN_FIXED + OWN_IN_HAND + OWN_PER_UNGREETED * (uint64_t)shares->ungreeted_max;
@@ -267,7 +267,7 @@ void rsmd_account_drop(struct rsmd_account *account) /* NOLINT(misc-no-recursion
 
 /* ------------------------------------------------------------------ taking and giving */
 
-/* How much this account may have, apart from what the others have. */
+/* How much this account may have, regardless of the others. */
 static uint64_t max_of(const struct rsmd_account *account, enum rsmd_resource resource)
 {
     const struct rsmd_quota *quota = &account->shares->quota[resource];
@@ -283,7 +283,7 @@ static bool has_room(uint64_t max, uint64_t used, uint64_t amount)
     return used <= max && amount <= max - used;
 }
 
-/* The account whose own share it would exceed: its own or that of its node. NULL: neither. */
+/* The account whose share would be exceeded: this one or that of its node. NULL: neither. */
 static const struct rsmd_account *exhausted(const struct rsmd_account *account,
                                             enum rsmd_resource resource, uint64_t amount)
 {
@@ -292,7 +292,7 @@ static const struct rsmd_account *exhausted(const struct rsmd_account *account,
     return account;
 }
 
-/* Whether all together leave room for so much more. */
+/* Whether all accounts together leave room for @p amount more. */
 static bool others_leave_room(const struct rsmd_account *account, enum rsmd_resource resource,
                               uint64_t amount)
 {
@@ -316,7 +316,7 @@ static const char *who_is(const struct rsmd_account *account, char text[WHO_BYTE
     return text;
 }
 
-/* Of users of this host and nodes of others, who has most. */
+/* The account that has most, of users of this host and nodes of other hosts. */
 static const struct rsmd_account *largest_account(const struct rsmd_shares *shares,
                                                   enum rsmd_resource resource)
 {
@@ -328,7 +328,7 @@ static const struct rsmd_account *largest_account(const struct rsmd_shares *shar
     return largest;
 }
 
-/* Tell the log that there is no more for somebody, and who has it. */
+/* Log that a user is refused, and which user has most. */
 static void complain(const struct rsmd_account *account, enum rsmd_resource resource,
                      uint64_t amount)
 {
@@ -401,7 +401,7 @@ void rsmd_share_give(struct rsmd_account *account, enum rsmd_resource resource, 
 
 /* ------------------------------------------------------------------ checks */
 
-/* Whether what the users of a node have adds up to what the node has. */
+/* Whether the amounts of a node's users add up to that of the node. */
 static bool node_is_sound(const struct rsmd_shares *shares, const struct rsmd_account *node,
                           enum rsmd_resource resource)
 {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What each user has of what the node has little of, and how much he may have.
+ * Accounts of what each user has of the node's limited resources, and the bounds.
  *
- * Every user has one account, whatever number of connections he has. Whoever makes something takes
- * its price from the owner's account first, and gives it back when it is gone. Three bounds hold:
+ * Every user has one account, whatever the number of connections. Code that makes an object charges
+ * the owner's account first, and gives the charge back when the object is gone. Three bounds hold:
  *
- *  - one user has no more than his share (max-user-share), so that others find room;
+ *  - one user has no more than a share (max-user-share), so that others find room;
  *  - all users together leave a reserve, so that root finds room;
- *  - all together have no more than the total. The daemon's own needs are no part of that.
+ *  - all together have no more than the total. The daemon's own needs are not part of it.
  *
- * Root, and the user whom the daemon runs as, are bound by the total alone. An embedded node serves
- * nobody else, so there its user may have everything.
+ * Root, and the user that the daemon runs as, are bound only by the total. An embedded node serves
+ * no other user, so its user may have everything.
  *
  * Each connection has an account within its user's, which holds it to three quarters of the
  * descriptors, so that one program leaves some to the others of its user.
  *
- * Users of other hosts import segments of this node. Their accounts lie within one of their node,
- * which is held to the share of one user, each of its users to the same part of that: a remote
- * daemon that invents users gets no more than that share.
+ * Users of other hosts import segments of this node. Their accounts lie within that of their node,
+ * which is held to the share of one user; each of its users is held to the same part of that. A
+ * remote daemon that invents users gets no more than that share.
  *
- * All of it on rsmd's main thread, in constant time.
+ * All functions run on rsmd's main thread, in constant time.
  */
 #ifndef RSMD_SHARES_H
 #define RSMD_SHARES_H
@@ -78,7 +78,7 @@ struct rsmd_account_key {
     uint32_t uid;  /**< or RSMD_ALL_USERS */
 };
 
-/** Lives as long as somebody holds it or anything is charged to it. */
+/** Lives while it is held or charged. */
 struct rsmd_account {
     struct rsmd_shares *shares;
     struct rsmd_account *parent; /**< of a connection its user's, of a user of another host that of
@@ -89,22 +89,23 @@ struct rsmd_account {
     uint32_t holders;
     bool privileged;    /**< root's, or that of the daemon's own user: the reserve is for them */
     uint32_t ungreeted; /**< connections that have not said HELLO */
-    uint64_t unread;    /**< descriptors in replies that nobody has read (server/unread.h) */
+    uint64_t unread;    /**< descriptors in unread replies (server/unread.h) */
     uint64_t used[RSMD_RESOURCES];
     UT_hash_handle hh;
 };
 
-/** Work the quotas out from the configuration, the limits of this process and the machine. */
+/** Compute the quotas from the configuration, the limits of this process and the machine. */
 void rsmd_shares_init(struct rsmd_shares *shares, const struct rsmd_conf *conf);
-/** Work them out anew, from a changed configuration. Who has more than he may have now keeps it. */
+/** Compute them again, from a changed configuration. Accounts that have more than is now allowed
+ *  keep it. */
 void rsmd_shares_update(struct rsmd_shares *shares, const struct rsmd_conf *conf);
-/** Nobody holds an account and nothing is charged any more. */
+/** Free the accounts. None is held or charged any more. */
 void rsmd_shares_end(struct rsmd_shares *shares);
 
-/** By the same rule, what a user may have of what a transport's port has little of. */
+/** A user's share of the limited resources of a transport's port, by the same rule. */
 struct rsm_user_share rsmd_shares_of_ports(const struct rsmd_shares *shares);
 
-/** Set the quota of one resource anew. */
+/** Change the quota of one resource. */
 void rsmd_shares_limit(struct rsmd_shares *shares, enum rsmd_resource resource, uint64_t total);
 
 /** Whether the sums over all accounts are what the totals say, and no quota is exceeded. */
@@ -117,18 +118,18 @@ struct rsmd_account *rsmd_account_of_connection(struct rsmd_shares *shares, uid_
 /** The account of a user of another host's node, held for the caller. NULL: no memory. */
 struct rsmd_account *rsmd_account_of_remote(struct rsmd_shares *shares, uint32_t node, uid_t uid);
 struct rsmd_account *rsmd_account_hold(struct rsmd_account *account);
-/** Hold it no longer; NULL is harmless. */
+/** Drop a reference. NULL is harmless. */
 void rsmd_account_drop(struct rsmd_account *account);
 
-/** Whether the account may have so much more. If not, the log says what is full and whose it is,
- *  once a minute at most for each resource. */
+/** Whether the account may have @p amount more. If not, the log names the full resource and its
+ *  largest user, at most once a minute for each resource. */
 bool rsmd_share_fits(const struct rsmd_account *account, enum rsmd_resource resource,
                      uint64_t amount);
-/** Charge the account with so much more. False: it does not fit, and nothing has changed. */
+/** Charge the account with @p amount. False: it does not fit, and nothing has changed. */
 bool rsmd_share_take(struct rsmd_account *account, enum rsmd_resource resource, uint64_t amount);
-/** Charge it with what it has had before: of the daemon's predecessor. It may be more than fits. */
+/** Charge it with what it had under the daemon's predecessor, even beyond the quota. */
 void rsmd_share_charge(struct rsmd_account *account, enum rsmd_resource resource, uint64_t amount);
-/** Give back what was taken. The account may be gone afterwards unless somebody holds it. */
+/** Give back a charge. The account may be gone afterwards unless it is held. */
 void rsmd_share_give(struct rsmd_account *account, enum rsmd_resource resource, uint64_t amount);
 
 #endif

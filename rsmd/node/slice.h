@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * How much of a large amount of work, such as one that concerns many connections, rsmd does at once. It
- * does the rest in later rounds of the event loop, if there is a server that sees to it.
+ * How much of a long job, such as one on many connections, rsmd does at once. If there is a server,
+ * the rest follows in later rounds of the event loop.
  */
 #ifndef RSMD_SLICE_H
 #define RSMD_SLICE_H
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "node/node.h"
 
-/** Until when (rsm_clock_ns()) a slice that begins now may last. INT64_MAX: all is done at once. */
+/** The end (rsm_clock_ns()) of a slice that begins now. INT64_MAX: all is done at once. */
 static inline int64_t rsmd_slice_end(const struct rsmd_node *node)
 {
     static const int64_t slice_ns = 1000000;

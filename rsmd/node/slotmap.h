@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What holds each slot of the generation table, so that all exports, or all connections, can be
- * walked along a few at a time, whatever comes and goes between. Interrupts, which have no slot
- * there, have a map of places for the same purpose.
+ * The holder of each slot of the generation table, so that all exports, or all connections, can be
+ * walked a few at a time while others come and go. Interrupts, which have no slot, have a map of
+ * places for the same purpose.
  */
 #ifndef RSMD_SLOTMAP_H
 #define RSMD_SLOTMAP_H
@@ -20,13 +20,13 @@ struct rsmd_slotmap {
 /** NULL: no memory. Freed by free(). */
 struct rsmd_slotmap *rsmd_slotmap_make(void);
 
-/** Note the holder of a slot; NULL: nobody. */
+/** Set the holder of a slot; NULL: none. */
 void rsmd_slotmap_set(struct rsmd_slotmap *map, uint32_t slot, void *holder);
 
-/** The lowest slot above @p slot that somebody holds; 0: there is none. */
+/** The lowest held slot above @p slot; 0: there is none. */
 uint32_t rsmd_slotmap_after(const struct rsmd_slotmap *map, uint32_t slot);
 
-/** The lowest slot from 1 on that nobody holds; 0: there is none. */
+/** The lowest free slot from 1 on; 0: there is none. */
 uint32_t rsmd_slotmap_free(const struct rsmd_slotmap *map);
 
 #endif

@@ -15,15 +15,15 @@
 #include "node/reach.h"
 #include "node/hosts.h"
 
-/* Clients of neighbours greet as often as they like; each look is a connection to the neighbour. */
+/* Clients of other nodes may greet at any rate, and each look is a connection to that node. */
 static const int64_t LISTENED_NS = 1000000000;
 
 enum {
-    SHARE = 10,              /* one part in so many of the time goes into looks at other nodes */
+    SHARE = 10,              /* looks at other nodes take at most 1/SHARE of the time */
     LOOKS_MAX_NS = 50000000, /* that can be saved up */
 };
 
-/* Where a node of this host listens, whether or not it does. */
+/* The path of a node's socket on this host, whether or not it exists. */
 static void remote_path(const struct rsmd_node *node, uint32_t remote, char *path)
 {
     const struct rsmd_conf_node *configured = rsmd_conf_node(&node->conf, remote);
@@ -83,7 +83,8 @@ void rsmd_topology_free(struct rsmd_topology *topology)
 
 /* ------------------------------------------------------------------ looking */
 
-/* Connect to the daemon of a node. @p pid is that of who listens, 0 if the kernel does not tell. */
+/* Connect to the daemon of a node. @p pid receives that of the listening process, or 0 if it is not
+ * known. */
 static enum rsmd_node_state probe(const struct rsmd_node *node, uint32_t remote, pid_t *pid)
 {
     char path[RSM_PROTO_PATH_MAX];
@@ -100,7 +101,7 @@ static enum rsmd_node_state probe(const struct rsmd_node *node, uint32_t remote,
         return RSMD_NODE_ACTIVE;
     }
     switch (errno) {
-    case EAGAIN: /* somebody listens and has much to do */
+    case EAGAIN: /* a daemon listens and is busy */
         return RSMD_NODE_ACTIVE;
     case ENOENT:
     case ENOTDIR:
@@ -108,7 +109,8 @@ static enum rsmd_node_state probe(const struct rsmd_node *node, uint32_t remote,
     case EMFILE:
     case ENFILE:
         seen = find_seen(&node->topology, remote);
-        return seen != NULL ? seen->here : RSMD_NODE_UNKNOWN; /* cannot look: nothing new */
+        /* cannot look: keep the last result */
+        return seen != NULL ? seen->here : RSMD_NODE_UNKNOWN;
     default:
         return RSMD_NODE_DOWN;
     }
@@ -120,15 +122,15 @@ enum rsmd_node_state rsmd_node_probe(const struct rsmd_node *node, uint32_t remo
     return probe(node, remote, &pid);
 }
 
-/* Whether it has been seen to listen a moment ago, and its process lives as far as one can see. */
+/* Whether it was found listening a moment ago and its process still seems to live. */
 static bool listened(const struct rsmd_seen *seen)
 {
     return seen != NULL && seen->listened != 0 && rsm_clock_ns() - seen->listened < LISTENED_NS &&
            (seen->pid == 0 || kill(seen->pid, 0) == 0 || errno == EPERM);
 }
 
-/* The state of a node of this host. However often clients ask, its daemon is connected to once a
- * second at most while it listens. With RSMD_NODE_UNKNOWN errno may be EMFILE or ENFILE. */
+/* The state of a node of this host. While its daemon listens, this connects to it at most once a
+ * second, however often clients ask. With RSMD_NODE_UNKNOWN errno may be EMFILE or ENFILE. */
 static enum rsmd_node_state state_here(struct rsmd_node *node, uint32_t id)
 {
     struct rsmd_seen *seen = find_seen(&node->topology, id);
@@ -139,7 +141,7 @@ static enum rsmd_node_state state_here(struct rsmd_node *node, uint32_t id)
     enum rsmd_node_state state = probe(node, id, &pid);
     int error = errno;
     bool listens = state == RSMD_NODE_ACTIVE;
-    /* Only who is there costs an entry, whatever clients say. */
+    /* Only nodes that listen get an entry, whatever ids clients name. */
     if (listens && seen == NULL)
         seen = need_seen(&node->topology, id);
     if (seen != NULL) {
@@ -161,7 +163,7 @@ enum rsm_status rsmd_node_here(struct rsmd_node *node, uint32_t id)
     return errno == EMFILE || errno == ENFILE ? RSM_ST_NO_RESOURCES : RSM_ST_DENIED;
 }
 
-/* Whether there is a socket of a node of this host, whether or not anybody listens. */
+/* Whether a node has a socket on this host, whether or not a daemon listens. */
 static bool has_socket(const struct rsmd_node *node, uint32_t id)
 {
     char path[RSM_PROTO_PATH_MAX];
@@ -183,7 +185,7 @@ static bool reaches_hosts(const struct rsmd_controller *controller)
     return (controller->port->caps & RSM_NODE_REACHES_HOSTS) != 0;
 }
 
-/* Whether a node that does not show on this host belongs to another one, as far as one can know.
+/* Whether a node that was not found on this host belongs to another one, as far as is known.
  */
 static bool is_elsewhere(const struct rsmd_node *node, uint32_t id)
 {
@@ -227,8 +229,7 @@ enum rsm_status rsmd_answer_locate(struct rsmd_call *call)
     return rsmd_locate(call->node, controller, asked->node, &call->reply->u.locate_reply);
 }
 
-/* What can be seen of a node at its socket. A daemon that listened a moment ago and lives listens:
- * it is not woken to say so. */
+/* Look at a node's socket. A daemon that listened a moment ago and lives is not woken again. */
 static enum rsmd_node_state look_here(const struct rsmd_node *node, struct rsmd_seen *seen)
 {
     const struct rsmd_conf_node *configured = rsmd_conf_node(&node->conf, seen->id);
@@ -242,7 +243,7 @@ static enum rsmd_node_state look_here(const struct rsmd_node *node, struct rsmd_
     return state;
 }
 
-/* What is new of a node: one of this host is reached here, of another one the link tells. */
+/* Update a node's state, from its socket on this host or from the link. True: it has changed. */
 static bool look_at(const struct rsmd_node *node, struct rsmd_seen *seen)
 {
     uint8_t here_before = seen->here, anywhere_before = seen->anywhere;
@@ -271,8 +272,8 @@ static void note_link(void *context, uint32_t id)
     (void)need_seen(&node->topology, id);
 }
 
-/* Learn which nodes there are: those of the configuration, those with a link, and those that have a
- * socket in the runtime directory. False: cannot look, nothing is new. */
+/* Find the nodes: those of the configuration, those with a link, and those with a socket in the
+ * runtime directory. False: cannot look, and nothing has changed. */
 static bool find_nodes(struct rsmd_node *node)
 {
     struct rsmd_topology *topology = &node->topology;
@@ -287,7 +288,7 @@ static bool find_nodes(struct rsmd_node *node)
     return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
 }
 
-/* Forget nodes that are neither configured nor known to be anywhere. */
+/* Forget nodes that are neither configured nor found. */
 static void forget_gone(struct rsmd_node *node)
 {
     struct rsmd_topology *topology = &node->topology;
@@ -300,8 +301,8 @@ static void forget_gone(struct rsmd_node *node)
 }
 
 /* A look at many daemons takes a while, and wakes them. All looks together take a tenth of the time
- * at most. What has not been used is saved up to a bound, so that only who asks all the time gets
- * an answer that is a little old. */
+ * at most. Unused time is saved up to a bound, so that only clients that ask all the time get
+ * answers that are a little old. */
 static bool may_look(struct rsmd_topology *topology, int64_t now)
 {
     topology->looks_ns += (now - topology->looked_at) / SHARE;
@@ -311,7 +312,7 @@ static bool may_look(struct rsmd_topology *topology, int64_t now)
     return topology->looks_ns > 0;
 }
 
-/* Look at all nodes; the generation moves when something is new. */
+/* Look at all nodes. The generation changes if any state has changed. */
 static void refresh(struct rsmd_node *node)
 {
     struct rsmd_topology *topology = &node->topology;
@@ -374,7 +375,7 @@ enum rsm_status rsmd_answer_topology(struct rsmd_call *call)
         uint32_t state = reaches_hosts(controller) ? seen->anywhere : seen->here;
         if (state == RSMD_NODE_UNKNOWN)
             continue;
-        /* One that only the link of the daemons reaches. */
+        /* A node that only the cluster link reaches. */
         if (state == RSMD_NODE_ACTIVE && seen->here != RSMD_NODE_ACTIVE &&
             !rsmd_reaches(controller, seen->id))
             state = RSMD_NODE_DOWN;

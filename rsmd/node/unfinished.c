@@ -21,7 +21,7 @@ static void report_one(struct rsmd_node *node, const struct rsmd_export *exporte
     grant->importer->ops->unavailable(node, grant->importer);
 }
 
-/* True: all have been told. */
+/* Notify some importers. True: all have been notified. */
 static bool report_some(struct rsmd_node *node, struct rsmd_export *exported, int64_t until)
 {
     while (exported->report_next != NULL) {
@@ -34,7 +34,7 @@ static bool report_some(struct rsmd_node *node, struct rsmd_export *exported, in
     return exported->report_next == NULL;
 }
 
-/* True: none is left. */
+/* Cut some connections. True: none is left. */
 static bool cut_some(struct rsmd_node *node, struct rsmd_export *exported, int64_t until)
 {
     while (rsmd_export_is_used(exported)) {
@@ -47,7 +47,7 @@ static bool cut_some(struct rsmd_node *node, struct rsmd_export *exported, int64
     return !rsmd_export_is_used(exported);
 }
 
-/* True: nothing is left to do to the segment, which may be gone. */
+/* Continue the work on a segment. True: it is done, and the segment may be gone. */
 static bool work(struct rsmd_node *node, struct rsmd_export *exported, int64_t until)
 {
     if (!exported->cutting)
@@ -76,7 +76,7 @@ void rsmd_unfinished_cut(struct rsmd_node *node, struct rsmd_client *client,
 {
     uint32_t id = exported->id;
     exported->cutting = true;
-    exported->report_next = NULL; /* each is told before it is cut */
+    exported->report_next = NULL; /* each is notified before it is cut */
     if (!work(node, exported, rsmd_slice_end(node)))
         client->unfinished.export_id = id;
 }

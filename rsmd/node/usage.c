@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rsmstat shows of shares: the limits, and who has how much. */
+/* What rsmstat shows of shares: the limits, and the amount of each user. */
 #include "node/call.h"
 
 static bool is_shown(const struct rsmd_call *call, const struct rsmd_account *account)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All that was in common with a node of another host ends: its link has gone, or a controller's fabric does
- * not reach it any more. There can be tens of thousands of connections, so that it is done in slices. What
- * importers here see, the generation of their slots, moves before anything else. */
+/* End all connections with a node of another host, after its link has gone or a controller's fabric
+ * does not reach it any more. There can be tens of thousands, so they end in slices. The
+ * generations of the slots, which importers here see, change first. */
 #include <event2/event.h>
 
 #include "node/exports.h"
@@ -15,7 +15,7 @@ enum {
 
 /* ------------------------------------------------------------------ by and by */
 
-/* True: no more of them. */
+/* Cut some connections. True: none is left. */
 static bool cut_some(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until)
 {
     while (remote->doomed_imports != NULL || remote->doomed_importers != NULL) {
@@ -29,7 +29,7 @@ static bool cut_some(struct rsmd_node *node, struct rsmd_remote *remote, int64_t
     return true;
 }
 
-/* True: nothing is left in common. */
+/* End some connections. True: none is left. */
 static bool leave_some(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until)
 {
     while (remote->imports != NULL || remote->waiting != NULL || remote->importers != NULL) {
@@ -45,7 +45,7 @@ static bool leave_some(struct rsmd_node *node, struct rsmd_remote *remote, int64
     return true;
 }
 
-/* True: all have been named, or the link has too much to carry now. */
+/* Name some connections to the node. True: all are named, or the link is congested. */
 static bool report_some(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until)
 {
     const struct rsmd_remote_ops *carrier = &node->hosts->carrier;
@@ -57,15 +57,15 @@ static bool report_some(struct rsmd_node *node, struct rsmd_remote *remote, int6
             carrier->queued(carrier->context, remote->node) > QUEUED_MAX)
             return false;
         remote->reported = import->next;
-        rsmd_remote_send_disconnect(node, remote, import->owed,
+        rsmd_remote_send_disconnect(node, remote, import->awaited_id,
                                     RSM_CLUSTER_DIED | RSM_CLUSTER_HELD);
     }
     remote->reporting = false;
-    rsmd_remote_send(node, remote, &msg); /* last: who was not named is released */
+    rsmd_remote_send(node, remote, &msg); /* last: those not named are released */
     return true;
 }
 
-/* True: nothing is left to do. */
+/* Continue. True: nothing is left to do. */
 static bool go_on(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until)
 {
     const struct rsmd_remote_ops *carrier = &node->hosts->carrier;
@@ -92,7 +92,7 @@ static bool is_doomed(const struct rsmd_remote *remote)
     return remote->doomed_imports != NULL || remote->doomed_importers != NULL;
 }
 
-/* One slice. Reports may have to wait until the link keeps up. */
+/* Do one slice. Reports may have to wait until the link keeps up. */
 static void begin(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until)
 {
     if (!go_on(node, remote, until))
@@ -179,7 +179,7 @@ void rsmd_ends_done_importer(struct rsmd_remote_importer *importer)
     DL_DELETE2(importer->remote->doomed_importers, importer, doomed_prev, doomed_next);
 }
 
-/* Connects are refused at once. There are no more of them than RSMD_FORWARDS allows. */
+/* Refuse all connects at once: RSMD_FORWARDS bounds their number. */
 static void refuse_connects(struct rsmd_remote *remote, const struct rsmd_controller *controller)
 {
     struct rsmd_forward *forward, *next;
@@ -227,18 +227,19 @@ void rsmd_remote_cut_all(struct rsmd_node *node, const struct rsmd_controller *c
 
 /* ------------------------------------------------------------------ a link that comes up again */
 
-void rsmd_ends_owe(struct rsmd_remote *remote, struct rsmd_remote_import *import, uint32_t id)
+void rsmd_ends_await_disconnect(struct rsmd_remote *remote, struct rsmd_remote_import *import,
+                                uint32_t id)
 {
-    import->owed = id;
-    DL_APPEND(remote->owed, import);
+    import->awaited_id = id;
+    DL_APPEND(remote->disconnect_awaited, import);
 }
 
-void rsmd_ends_pay(struct rsmd_remote *remote, struct rsmd_remote_import *import)
+void rsmd_ends_disconnected(struct rsmd_remote *remote, struct rsmd_remote_import *import)
 {
-    import->owed = 0;
+    import->awaited_id = 0;
     if (remote->reported == import)
         remote->reported = import->next;
-    DL_DELETE(remote->owed, import);
+    DL_DELETE(remote->disconnect_awaited, import);
 }
 
 static bool releases_are_awaited(const struct rsmd_node *node)
@@ -255,7 +256,7 @@ void rsmd_ends_report(struct rsmd_node *node, struct rsmd_remote *remote)
     if (!releases_are_awaited(node))
         return;
     remote->reporting = true;
-    remote->reported = remote->owed;
+    remote->reported = remote->disconnect_awaited;
     begin(node, remote, rsmd_slice_end(node));
 }
 
@@ -268,7 +269,7 @@ void rsmd_remote_on_released(struct rsmd_node *node, struct rsmd_remote *remote,
         return;
     rsmd_releases_others(remote, released->incarnation);
     remote->incarnation = released->incarnation;
-    /* Another daemon has given these ids to other connections. */
-    while (other && remote->owed != NULL)
-        rsmd_ends_pay(remote, remote->owed);
+    /* Another daemon uses these ids for other connections. */
+    while (other && remote->disconnect_awaited != NULL)
+        rsmd_ends_disconnected(remote, remote->disconnect_awaited);
 }

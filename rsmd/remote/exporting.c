@@ -9,7 +9,8 @@
 #include "node/exports.h"
 #include "remote/internal.h"
 
-enum { CAUSE_SECONDS = 2 }; /* that a node may take to say why the fabric has lost its process */
+/* time limit for a node to report why the fabric has lost its process */
+enum { CAUSE_SECONDS = 2 };
 
 static struct rsmd_remote_importer *remote_importer(struct rsmd_importer *importer)
 {
@@ -25,7 +26,7 @@ static void revoke(struct rsmd_node *node, struct rsmd_remote_importer *importer
     rsmd_release_await(importer->remote, importer->release);
 }
 
-/* It has no grant any more. */
+/* Free one that has no grant any more. */
 static void free_importer(struct rsmd_node *node, struct rsmd_remote_importer *importer)
 {
     rsmd_ends_done_importer(importer);
@@ -66,8 +67,8 @@ static void on_overdue(evutil_socket_t fd, short what, void *argument)
     rsmd_ends_doom(importer->node, importer);
 }
 
-/* Only its host knows whether the importer has disconnected or died, and says so: the connection ends
- * with its DISCONNECT. If none comes soon both are alive, and the connection is cut. */
+/* Only its host knows whether the importer has disconnected or died. The connection ends with the
+ * DISCONNECT that reports it. If none comes soon, both are alive, and the connection is cut. */
 static void await_cause(struct rsmd_node *node, struct rsmd_importer *base)
 {
     static const struct timeval timeout = {.tv_sec = CAUSE_SECONDS};
@@ -100,7 +101,7 @@ static enum rsm_status need_relay(struct rsmd_node *node, struct rsmd_importer *
     return rsmd_relay_need(node, &importer->relay, &target, events);
 }
 
-/* It looks for errors on its own host, where there are none: it is cut off instead. */
+/* The importer cannot see this error on its host: it is cut off instead. */
 static bool miss_event(struct rsmd_node *node, struct rsmd_importer *base)
 {
     unsigned dropped;
@@ -226,7 +227,7 @@ void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,
     if (reply->status == RSM_ST_OK)
         fill(reply, importer, &offer);
     rsmd_account_drop(account);
-    /* A link that cannot take it goes down, and the connection with it. */
+    /* A link that cannot take the message goes down, and the connection with it. */
     rsmd_remote_send(node, remote, &msg);
 }
 

@@ -145,7 +145,7 @@ void rsmd_remote_send_disconnect(const struct rsmd_node *node, const struct rsmd
     rsmd_remote_send(node, remote, &msg);
 }
 
-/* A connection that nobody here has, as far as the answer names one. */
+/* Disconnect a connection that no client has, if the answer names one. */
 static void give_back(const struct rsmd_node *node, const struct rsmd_remote *remote,
                       const struct rsm_cluster_connect_reply *reply)
 {
@@ -153,9 +153,10 @@ static void give_back(const struct rsmd_node *node, const struct rsmd_remote *re
         rsmd_remote_send_disconnect(node, remote, reply->import, 0);
 }
 
-/* ------------------------------------------------------------------ what a port has of an import */
+/* ------------------------------------------------------------------ what a port has of an
+ * import */
 
-/* End what this node has given to the importing process. True: nothing of it is left. */
+/* Revoke what this node has given to the importing process. True: nothing of it is left. */
 static bool revoke_entry(const struct rsmd_remote_import *import)
 {
     const struct rsmd_controller *controller = import->import.importer.controller;
@@ -179,7 +180,7 @@ static bool goes_through_its_node(const struct rsmd_controller *controller,
     return controller->ops->imports != NULL && strcmp(controller->ops->name, reply->transport) == 0;
 }
 
-/* Let the port make of the offer what a process of this host connects with. */
+/* Let the port turn the offer into one for a process of this host. */
 static enum rsm_status accept_offer(struct rsmd_node *node, struct rsmd_remote_import *import,
                                     const struct rsm_cluster_connect_reply *reply,
                                     struct rsm_offer *offer)
@@ -222,7 +223,7 @@ struct rsmd_remote_import *rsmd_remote_import(const struct rsmd_remote *remote, 
     return import;
 }
 
-/* There is nothing in common any more; the client keeps its handle. */
+/* Detach the import from the remote node. The client keeps its handle. */
 static void part(struct rsmd_remote_import *import)
 {
     rsmd_relay_free(&import->relay);
@@ -231,8 +232,8 @@ static void part(struct rsmd_remote_import *import)
     import->exported.id = 0;
 }
 
-/* What the exporter's node is told of a connection that is cut here. Nothing, if it cannot be told
- * or knows already, unless it waits to hear that nobody has the memory any more. */
+/* Report a connection that is cut here to the exporter's node. Nothing is sent if the node is not
+ * reachable or knows, unless it waits for the release of the memory. */
 static void report_cut(const struct rsmd_node *node, struct rsmd_remote_import *import, bool known,
                        bool released)
 {
@@ -242,7 +243,7 @@ static void report_cut(const struct rsmd_node *node, struct rsmd_remote_import *
     else if (import->entry != NULL && released)
         rsmd_remote_send_disconnect(node, import->remote, import->exported.id, 0);
     if (!released)
-        rsmd_ends_owe(import->remote, import, import->exported.id);
+        rsmd_ends_await_disconnect(import->remote, import, import->exported.id);
 }
 
 void rsmd_remote_abort(struct rsmd_node *node, struct rsmd_remote_import *import, bool known)
@@ -277,21 +278,21 @@ static struct rsmd_remote_import *remote_import(struct rsmd_import *import)
     return (struct rsmd_remote_import *)import;
 }
 
-/* The exporter's node is told as far as it does not know. */
+/* Disconnect, and report to the exporter's node what it does not know. */
 static void disconnect(struct rsmd_node *node, struct rsmd_import *base)
 {
     struct rsmd_remote_import *import = remote_import(base);
-    struct rsmd_remote *creditor =
-        import->owed != 0 ? rsmd_remote_of(node, base->importer.exporter) : NULL;
+    struct rsmd_remote *exporter =
+        import->awaited_id != 0 ? rsmd_remote_of(node, base->importer.exporter) : NULL;
     rsmd_ends_done_import(import);
     close_entry(import);
-    if (creditor != NULL) {
-        rsmd_remote_send_disconnect(node, creditor, import->owed, 0);
-        rsmd_ends_pay(creditor, import);
+    if (exporter != NULL) {
+        rsmd_remote_send_disconnect(node, exporter, import->awaited_id, 0);
+        rsmd_ends_disconnected(exporter, import);
     }
     if (import->exported.id == 0)
         return;
-    /* What was posted before is not to be lost. */
+    /* Send the events that were posted before. */
     rsmd_relay_flush(import->relay);
     rsmd_remote_send_disconnect(node, import->remote, import->exported.id,
                                 base->disconnected ? 0 : RSM_CLUSTER_DIED);
@@ -336,8 +337,8 @@ static const struct rsmd_exporter_ops ops = {
 
 /* ------------------------------------------------------------------ answers */
 
-/* A segment of a controller with another transport: the process would take the offer to the device of
- * the controller that it has named, which is not the one that the offer is for. */
+/* Refuse a segment of a controller with another transport: the process would use the offer with the
+ * device of the controller that it has named, and the offer is for another device. */
 static bool is_of_this_transport(struct rsmd_node *node, const struct rsmd_forward *forward,
                                  const struct rsm_cluster_connect_reply *reply)
 {
@@ -353,7 +354,7 @@ static bool is_of_this_transport(struct rsmd_node *node, const struct rsmd_forwa
     return false;
 }
 
-/* Whether the remote node says what it can mean. */
+/* Whether the remote node's answer is plausible. */
 static bool is_sound(const struct rsmd_remote *remote, const struct rsmd_forward *forward,
                      const struct rsm_cluster_connect_reply *reply)
 {
@@ -362,7 +363,7 @@ static bool is_sound(const struct rsmd_remote *remote, const struct rsmd_forward
            rsmd_remote_import(remote, reply->import) == NULL;
 }
 
-/* Make the connection's part that is here. */
+/* Make this end of the connection. */
 static enum rsm_status make_import(const struct rsmd_forward *forward,
                                    const struct rsm_cluster_connect_reply *reply,
                                    struct rsmd_remote_import **made)
@@ -414,7 +415,7 @@ static enum rsm_status take_success(struct rsmd_forward *forward,
     }
     status = accept_offer(forward->node, import, reply, &offer);
     if (status != RSM_ST_OK) {
-        rsmd_import_free(forward->node, &import->import); /* and there, too */
+        rsmd_import_free(forward->node, &import->import); /* and at the exporter's node */
         return status;
     }
     fds->count = offer.fd_count;
@@ -439,7 +440,7 @@ void rsmd_remote_on_connect_reply(struct rsmd_node *node, struct rsmd_remote *re
     struct rsm_msg answer = {.status = RSM_ST_OK};
     struct rsm_packet_fds fds = {.count = 0};
     struct rsmd_forward *forward = rsmd_remote_forwarded(remote, reply->request, false);
-    if (forward == NULL) { /* nobody waits for it any more */
+    if (forward == NULL) { /* no client waits for it */
         give_back(node, remote, reply);
         return;
     }

@@ -51,7 +51,7 @@ void rsmd_remote_on_interrupt_reply(struct rsmd_node *node, struct rsmd_remote *
 {
     struct rsmd_forward *forward = rsmd_remote_forwarded(remote, reply->request, true);
     struct rsm_msg answer = {.status = reply->status};
-    if (forward == NULL) /* nobody waits for it any more */
+    if (forward == NULL) /* no client waits for it */
         return;
     if (reply->status == RSM_ST_OK && reply->interrupt == 0) {
         rsmd_log_of_node(node, remote->node,

@@ -19,12 +19,12 @@ enum {
 struct rsmd_relay {
     struct rsmd_node *node;
     struct rsmd_relay_target target;
-    struct rsmd_events events; /* what posters get; has no doorbell */
+    struct rsmd_events events; /* the counter for posters; has no doorbell */
     bool waits;                /* the link did not keep up, or the counter could not be mapped */
     struct rsm_signals left;   /* taken from the counter and not sent */
-    bool under_way;            /* `sent` went by the fabric and has not been taken */
+    bool under_way;            /* `sent` went over the fabric and has not been taken */
     struct rsm_signals sent;
-    struct rsmd_relay *prev, *next; /* while it waits */
+    struct rsmd_relay *prev, *next; /* in `relays`, while it waits */
 };
 
 /* ------------------------------------------------------------------ sending on */
@@ -45,8 +45,8 @@ static void send_by_link(const struct rsmd_relay *relay, const struct rsm_signal
     rsmd_remote_send(relay->node, relay->target.remote, &msg);
 }
 
-/* To an importer, where its transport carries signals. The other direction is for the importing
- * process itself, which posts to its own connection. */
+/* Send to an importer whose transport carries signals. In the other direction the importing process
+ * itself posts to its connection. */
 static bool send_by_fabric(struct rsmd_relay *relay, const struct rsm_signals *signals)
 {
     const struct rsmd_grant *grant = relay->target.grant;
@@ -59,8 +59,8 @@ static bool send_by_fabric(struct rsmd_relay *relay, const struct rsm_signals *s
     return true;
 }
 
-/* Take what the counter holds. Behind events that wait a coalesced one never counts. False: it cannot be
- * mapped now. */
+/* Take the events in the counter. While events wait a coalesced one does not count. False: the
+ * counter cannot be mapped now. */
 static bool collect(struct rsmd_relay *relay)
 {
     struct rsm_signals *left = &relay->left;
@@ -75,7 +75,7 @@ static bool collect(struct rsmd_relay *relay)
     return true;
 }
 
-/* All wait for one timer, which takes them in slices: there can be as many as connections. */
+/* All wait for one timer, which handles them in slices: there can be as many as connections. */
 static void wait_in(const struct rsmd_remotes *hosts, int ms)
 {
     const struct timeval pause = {.tv_usec = ms * 1000};
@@ -107,7 +107,7 @@ static void wait_no_more(struct rsmd_relay *relay)
 static void send_on_or_wait(struct rsmd_relay *relay)
 {
     const struct rsmd_remote_ops *carrier = &relay->node->hosts->carrier;
-    if (relay->under_way) /* the importer is not at it */
+    if (relay->under_way) /* the importer has not taken the last ones */
         return;
     if (!collect(relay))
         try_later(relay);
@@ -130,7 +130,7 @@ bool rsmd_relay_rung(struct rsmd_relay *relay)
     return relay != NULL;
 }
 
-/* Each of those that wait once; who still has to wait comes last. */
+/* Try each waiting relay once. One that still has to wait comes last. */
 static void on_pause_over(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;

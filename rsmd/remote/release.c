@@ -10,7 +10,7 @@ struct rsmd_release {
     struct rsmd_controller *by;
     struct rsm_node_offer *made;
     uint64_t incarnation; /* of the importer's daemon */
-    bool unconfirmed;     /* the link has come up since, and the node has not named it */
+    bool unconfirmed;     /* the link has come up since, and the node has not confirmed it */
     UT_hash_handle hh;    /* by import */
 };
 
@@ -31,7 +31,7 @@ void rsmd_release_await(struct rsmd_remote *remote, struct rsmd_release *release
         return;
     release->incarnation = remote->incarnation;
     HASH_ADD_INT(remote->releases, import, release);
-    /* Without memory to wait the offer holds what it has until the transport's session ends. */
+    /* Without memory to wait, the offer keeps what it has until the transport's session ends. */
     if (release->hh.tbl == NULL)
         free(release);
 }

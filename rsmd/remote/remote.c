@@ -121,7 +121,7 @@ static struct rsmd_remote *need(struct rsmd_node *node, uint32_t id)
 
 static void take_down(struct rsmd_node *node, struct rsmd_remote *remote)
 {
-    remote->up = false; /* first: from now on nothing is sent */
+    remote->up = false; /* first, so that nothing more is sent */
     rsmd_ends_leave(node, remote);
 }
 
@@ -133,7 +133,8 @@ void rsmd_remote_up(void *context, uint32_t id)
     struct rsmd_remote *remote = rsmd_remote_of(node, id);
     if (remote != NULL && remote->up)
         take_down(node, remote);
-    if (remote != NULL) /* nothing of the former link is left, even if the carrier has not waited */
+    /* the former link's connections must have ended, even if the carrier has not waited */
+    if (remote != NULL)
         rsmd_ends_finish(node, remote);
     if (remote == NULL)
         remote = need(node, id);
@@ -158,7 +159,7 @@ void rsmd_remote_stop(struct rsmd_node *node)
 {
     if (node->hosts == NULL)
         return;
-    node->hosts->carrier.proceed = NULL; /* no next link comes */
+    node->hosts->carrier.proceed = NULL; /* no other link will come */
     while (node->hosts->remote != NULL) {
         struct rsmd_remote *remote = node->hosts->remote;
         take_down(node, remote);
@@ -172,7 +173,7 @@ void rsmd_remote_stop(struct rsmd_node *node)
 
 /* ------------------------------------------------------------------ messages */
 
-/* Events for an end of a connection that these two nodes share. */
+/* Deliver events to an end of a connection with that node. */
 void rsmd_remote_on_event(struct rsmd_node *node, struct rsmd_remote *remote,
                           const struct rsm_cluster_event *event)
 {
@@ -203,6 +204,6 @@ void rsmd_remote_message(void *context, uint32_t id, const struct rsm_cluster_ms
         break;
 #include "cluster/messages.def"
     default:
-        break; /* the link's own */
+        break; /* messages of the link itself */
     }
 }

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Segments across hosts: what this node and a node of another host have in common while the link
- * between them is up, and the messages about it. Knows no socket: how messages travel is the
- * carrier's affair (cluster/cluster.h).
+ * Segments across hosts: the connections between this node and a node of another host while their
+ * link is up, and the messages about them. The carrier (cluster/cluster.h) transfers the messages.
  *
- *  - A process here imports from there: the connect is forwarded and answered when the remote node
- *    has. The connection is an import here, with a slot of its own, and a grant there.
- *  - A process there imports from here: the mirror image.
+ *  - A process here imports from the remote node: the connect is forwarded, and answered when the
+ *    remote node has answered. The connection is an import here, with its own slot, and a grant at
+ *    the remote node.
+ *  - A process of the remote node imports from here: the mirror image.
  *  - Events go through relays (relay.h).
  *
- * When the link goes, everything in common ends (ends.c): connections from here are aborted, those
- * from there are revoked and freed, forwarded connects are answered with RSM_ST_UNREACHABLE. There
- * can be tens of thousands, so that it is done in slices. Importers here can see at once that their
- * connections are cut; until one from there is revoked its exporter sees it as connected, and its
- * memory is not used for anything else.
+ * When the link goes down, all of that ends (ends.c): imports from the remote node are aborted, its
+ * grants are revoked and freed, forwarded connects fail with RSM_ST_UNREACHABLE. There can be tens
+ * of thousands, so they end in slices. Importers here see at once that their connections are cut.
+ * Until a grant is revoked its exporter sees it as connected, and its memory is not reused.
  *
- * All on rsmd's one thread. What a remote node sends is checked; a message that fits nothing is
- * ignored, because it may have crossed one of ours.
+ * All functions run on rsmd's main thread. Messages of a remote node are checked; one about an
+ * unknown object is ignored, because it may have crossed another message.
  */
 #ifndef RSMD_REMOTE_REMOTE_H
 #define RSMD_REMOTE_REMOTE_H
@@ -34,24 +33,24 @@ struct rsmd_remote_ops {
     bool (*send)(void *context, uint32_t node, const struct rsm_cluster_msg *msg);
     /** Bytes queued to a node and not yet taken by its link. */
     size_t (*queued)(void *context, uint32_t node);
-    /** rsmd_remote_busy() is not true any more of that node. May be NULL. */
+    /** rsmd_remote_busy() has become false for that node. May be NULL. */
     void (*proceed)(void *context, uint32_t node);
 };
 
-/** Be ready for other hosts; sets @p node's `hosts`. False: out of memory. */
+/** Begin to serve other hosts; sets @p node's `hosts`. False: out of memory. */
 bool rsmd_remote_start(struct rsmd_node *node, struct event_base *base,
                        const struct rsmd_remote_ops *carrier);
-/** All links are as good as down; the node's clients have gone. Harmless without start. */
+/** End, after the node's clients have gone; all links count as down. Harmless without start. */
 void rsmd_remote_stop(struct rsmd_node *node);
 
-/* What happens on the links, as struct rsmd_cluster_user wants it: @p context is the node. */
+/* The callbacks of struct rsmd_cluster_user: @p context is the node. */
 void rsmd_remote_up(void *context, uint32_t id);
 void rsmd_remote_down(void *context, uint32_t id);
 void rsmd_remote_message(void *context, uint32_t id, const struct rsm_cluster_msg *msg);
-/** Whether the link has gone and not all that was in common has ended. */
+/** Whether the link has gone down and not all of its connections have ended. */
 bool rsmd_remote_busy(void *context, uint32_t id);
 
-/** A client goes: what it has forwarded will not be answered. */
+/** Forget what an ending client has forwarded: it will not be answered. */
 void rsmd_remote_abandon(struct rsmd_client *client);
 
 #endif

@@ -24,7 +24,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-static const int64_t slice_ns = 1000000; /* of what is left unfinished */
+static const int64_t slice_ns = 1000000; /* for unfinished work */
 
 /* ------------------------------------------------------------------ packets */
 
@@ -47,8 +47,7 @@ static bool send_reply(struct rsmd_connection *connection, const struct rsm_msg 
     return error == 0;
 }
 
-/* Answer a packet that was not understood, or not received whole, as far as its header can be
- * read. */
+/* Refuse a packet that cannot be decoded or was truncated, if its header can be read. */
 static void refuse(struct rsmd_connection *connection, size_t length, enum rsm_status status)
 {
     struct rsmd_server *server = connection->server;
@@ -61,10 +60,9 @@ static void refuse(struct rsmd_connection *connection, size_t length, enum rsm_s
     send_reply(connection, &server->reply, NULL);
 }
 
-/* Who sent this packet. The kernel's word for the packet counts; the connection's peer is asked
- * when it gives none, and for the supplementary groups, which only belong to that user. A sender
- * without a pid, in a container that this daemon's does not contain, is one of that user all the
- * same. */
+/* Identify the sender of this packet. The packet's credentials count. Without any, those of the
+ * connection's peer do, and its supplementary groups, which belong only to that user. A sender
+ * without a pid, in a container outside this daemon's, still is a process of its user. */
 static struct rsmd_identity sender_of(const struct rsmd_connection *connection,
                                       const struct rsm_packet_sender *sender)
 {
@@ -79,7 +77,7 @@ static struct rsmd_identity sender_of(const struct rsmd_connection *connection,
     return who;
 }
 
-/* Serve one packet. False: the connection is to end. */
+/* Serve one packet. False: the connection has to end. */
 static bool serve(struct rsmd_connection *connection, size_t length,
                   const struct rsm_packet_sender *sender)
 {
@@ -111,12 +109,12 @@ static bool serve(struct rsmd_connection *connection, size_t length,
     bool sent = send_reply(connection, &server->reply, &call.attached);
     if (call.close_attached)
         rsm_packet_fds_close(&call.attached);
-    /* Whoever breaks the protocol once is not worth guessing what it means next. */
+    /* End a connection that breaks the protocol once. */
     return sent && server->reply.status != RSM_ST_PROTOCOL;
 }
 
-/* Descriptors that a client sends are not received: closing one can take as long as the client
- * likes. They stay where they are, and go with the socket. */
+/* Do not receive descriptors that a client sends: closing one can take as long as the client likes.
+ * They stay in the queue, and are closed with the socket. */
 static bool brings_descriptors(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
@@ -133,7 +131,7 @@ static bool brings_descriptors(struct rsmd_connection *connection)
     return true;
 }
 
-/* Whether so many of its requests are under way that the next ones have to wait. */
+/* Whether the client has the maximum of forwarded requests, so that its next ones wait. */
 static bool is_busy(const struct rsmd_connection *connection)
 {
     return connection->client.forward_count >= RSMD_FORWARDS_PER_CLIENT_MAX;
@@ -187,7 +185,7 @@ bool rsmd_connections_init(struct rsmd_server *server)
 
 /* ------------------------------------------------------------------ events */
 
-/* Edge-triggered: it comes once, and the client has its turns until nothing is left to read. */
+/* Edge-triggered: the client has turns until nothing is left to read. */
 static void on_readable(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
@@ -201,19 +199,19 @@ struct rsmd_connection *rsmd_connection_of(struct rsmd_client *client)
                                               offsetof(struct rsmd_connection, client));
 }
 
-/* The reply to a request that had to wait. */
+/* Send the reply to a request that had to wait. */
 static void answer_later(struct rsmd_client *client, const struct rsm_msg *reply,
                          const struct rsm_packet_fds *fds)
 {
     struct rsmd_connection *connection = rsmd_connection_of(client);
-    /* Its end is left to the loop: whoever answers may be walking along what that would free. */
+    /* The loop ends the connection: the caller may be walking along what that frees. */
     if (!send_reply(connection, reply, fds))
         shutdown(connection->socket, SHUT_RDWR);
     rsmd_turns_wait(&connection->server->turns, &connection->seat);
 }
 
-/* The process has ended although its socket is open: somebody inherited that. A user can end
- * thousands at once, so that their ends, too, take turns. */
+/* The process has ended while another process holds its inherited socket. A user can end thousands
+ * at once, so their ends take turns, too. */
 static void on_death(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
@@ -253,7 +251,7 @@ static int peer_pidfd(const struct rsmd_connection *connection)
     return (int)syscall(SYS_pidfd_open, connection->client.peer.pid, 0);
 }
 
-/* Watch the peer's process. False: it is gone already. */
+/* Watch the peer's process. False: it has ended already. */
 static bool watch_process(struct rsmd_connection *connection)
 {
     if (connection->process < 0)
@@ -262,13 +260,13 @@ static bool watch_process(struct rsmd_connection *connection)
         connection->process = peer_pidfd(connection);
     if (connection->process >= 0)
         return true;
-    /* For other reasons this kernel does not show the process: the end of the connection must do.
+    /* For other reasons the process cannot be watched: the end of the connection has to do.
      */
     return errno != ESRCH && errno != EINVAL && errno != EMFILE && errno != ENFILE &&
            errno != ENOMEM;
 }
 
-/* Whose it is. */
+/* Identify the client. */
 static bool identify(struct rsmd_connection *connection)
 {
     struct ucred peer;
@@ -282,8 +280,8 @@ static bool identify(struct rsmd_connection *connection)
     return true;
 }
 
-/* Whether this daemon is there for the user. A process that changes its user later goes on to be
- * served: each request is decided for whoever sends it. */
+/* Whether this daemon serves the user. A process that changes its user later is still served: each
+ * request is decided for its sender. */
 static bool is_served(const struct rsmd_server *server, const struct rsmd_identity *peer)
 {
     struct rsmd_node *node = server->node;
@@ -295,7 +293,7 @@ static bool is_served(const struct rsmd_server *server, const struct rsmd_identi
     return false;
 }
 
-/* Find the user's account. What the connection costs is charged when it says HELLO. */
+/* Find the user's account. The connection is charged at its HELLO. */
 static bool open_account(struct rsmd_connection *connection)
 {
     struct rsmd_client *client = &connection->client;
@@ -318,8 +316,8 @@ static bool listen_to(struct rsmd_connection *connection)
     return connection->died != NULL && event_add(connection->died, NULL) == 0;
 }
 
-/* All that a connection costs beyond its socket and its place in the tables. False: it cannot be
- * had, or the peer's process is gone. */
+/* Acquire what a connection needs beyond its socket and its place in the tables. False: not
+ * possible, or the peer's process has ended. */
 static bool take_in(struct rsmd_connection *connection)
 {
     if (!read_groups(connection) || !watch_process(connection))
@@ -329,7 +327,7 @@ static bool take_in(struct rsmd_connection *connection)
     return connection->taken_in;
 }
 
-/* The peer has closed its end and has sent nothing. */
+/* Whether the peer has closed its end without sending anything. */
 static bool is_closed(const struct rsmd_connection *connection)
 {
     struct pollfd end = {.fd = connection->socket, .events = POLLIN | POLLRDHUP};
@@ -345,7 +343,7 @@ static void free_event(struct event **event)
     *event = NULL;
 }
 
-/* The loop has nothing to do with it any more, but to close the socket. */
+/* Remove it from the loop. Only the socket is left to close. */
 static void detach(struct rsmd_connection *connection)
 {
     rsmd_unread_leave(connection);
@@ -357,7 +355,8 @@ static void detach(struct rsmd_connection *connection)
     connection->process = -1;
 }
 
-/* Of one that nobody has been told of: nothing was read of its socket, which may hold anything. */
+/* Drop a connection that was not taken in. Nothing was read from its socket, which may hold
+ * descriptors. */
 static void turn_away(struct rsmd_connection *connection)
 {
     detach(connection);

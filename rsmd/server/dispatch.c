@@ -34,10 +34,10 @@ enum rsm_status rsmd_answer_hello(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
-/* Who may send a message, but for clients of the own node. */
+/* Who may send a message, besides clients of the local node. */
 enum {
     FOREIGN = 1, /* clients of other nodes, who only import */
-    LOOKS = 2,   /* root, where the daemon serves another user alone */
+    LOOKS = 2,   /* root, where the daemon serves only another user */
 };
 
 static const struct {

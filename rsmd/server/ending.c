@@ -13,20 +13,21 @@
 #include "remote/remote.h"
 #include "node/clients.h"
 
-static const int64_t slice_ns = 1000000; /* then the others have their turn */
+static const int64_t slice_ns = 1000000; /* then others have their turn */
 
 /* ------------------------------------------------------------------ sockets */
 
-/* A socket whose queue holds descriptors: closing it closes them, in the thread that does it. */
+/* A socket whose queue holds descriptors. The thread that closes it closes those, too. */
 struct closing {
     struct rsmd_job job;
     int socket;
     struct rsmd_client *client;
 };
 
-/* A packet that nobody has received makes the kernel tell the peer of a reset, and hide from it the answer that
- * was sent before. Its own end has been shut down, so that no further ones come; each has credentials, for which
- * there is no room here, while the end of the queue has none. Descriptors are closed on the way. */
+/* Empty the queue before closing: because of an unread packet the kernel would report a reset to
+ * the peer, and hide the answer that was sent before. The socket has been shut down, so no further
+ * packets come. Each packet has credentials, for which there is no room here; the end of the queue
+ * has none. Descriptors are closed on the way. */
 static void close_emptied(int socket)
 {
     char byte;
@@ -86,7 +87,7 @@ static void close_kept(struct rsmd_connection *connection)
 
 static void end_socket(struct rsmd_connection *connection)
 {
-    /* The peer is to see the end at once, whenever the socket is closed. */
+    /* The peer has to see the end now, not when the socket is closed. */
     shutdown(connection->socket, SHUT_RDWR);
     if (rsmd_unread_keeps(connection, close_kept))
         connection->client.jobs++;
@@ -96,7 +97,8 @@ static void end_socket(struct rsmd_connection *connection)
 
 /* ------------------------------------------------------------------ what the client had */
 
-/* Free it if nothing of its client is left. One that only has jobs waits for them outside of the list. */
+/* Free it if nothing of its client is left. One that only has jobs waits for them outside of the
+ * list. */
 static void free_if_over(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
@@ -157,8 +159,8 @@ void rsmd_ending_begin(struct rsmd_connection *connection)
     connection->client.settled = on_settled;
     DL_APPEND(server->ending, connection);
     end_socket(connection);
-    /* Those before it go first, and have the slice. What little is left goes before the next client
-     * is served, so that its ids are free. */
+    /* Earlier ones go first, and have the slice. What a client with little had goes before the next
+     * client is served, so that its ids are free. */
     if (!evtimer_pending(server->ending_goes_on, NULL) &&
         clear_some(server, rsm_clock_ns() + slice_ns))
         go_on_later(server);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Connections whose process has gone, until nothing of theirs is left. What they had is freed a
- * little at a time, for a client can have tens of thousands of segments; what takes long by itself
- * is freed by threads. All of it counts against its user until then.
+ * Connections whose process has gone, until nothing of them is left. A client can have tens of
+ * thousands of segments, so they are freed in slices. Threads free what takes long by itself. The
+ * user stays charged until then.
  */
 #ifndef RSMD_ENDING_H
 #define RSMD_ENDING_H
@@ -15,16 +15,16 @@ struct rsmd_client;
 struct rsmd_connection;
 struct rsmd_server;
 
-/** False: no memory. */
+/** Initialise. False: no memory. */
 bool rsmd_endings_init(struct rsmd_server *server, struct event_base *base);
 
-/** The connection ends: its client is told, asks nothing any more, and nobody connects to its
- *  segments. It is freed by and by, perhaps before this returns. */
+/** End a connection: shut its socket down, read no more requests, and let no importer connect to
+ *  its segments. It is freed later, perhaps before this returns. */
 void rsmd_ending_begin(struct rsmd_connection *connection);
 
-/** Free what all of them have left, without regard to others: the daemon ends. Jobs that take
- *  longer than @p max_ms milliseconds are not waited for. False: some are not done, so that what
- *  they use cannot be given up, nor threads be relied upon to end with the process in order. */
+/** Free all of them without slices: the daemon ends. Waits at most @p max_ms milliseconds for
+ *  threads. False: some jobs are not done; what they use must stay, and the process must end
+ *  without cleaning up. */
 bool rsmd_endings_finish(struct rsmd_server *server, unsigned max_ms);
 
 #endif

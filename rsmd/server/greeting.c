@@ -11,8 +11,8 @@ static struct rsmd_account *user_of(const struct rsmd_connection *connection)
     return connection->client.account->parent;
 }
 
-/* Run until the oldest has had its time. A timer that runs for one that has gone since is not
- * later; it is not added anew, because libevent would forget that it is due. */
+/* Start the timer for the oldest. One that runs for a connection that has gone since is not later.
+ * It is not added again, because libevent would forget that it is due. */
 static void set_timer(struct rsmd_server *server)
 {
     const struct rsmd_connection *oldest = server->ungreeted;
@@ -25,8 +25,8 @@ static void set_timer(struct rsmd_server *server)
     event_add(server->greeting_over, &wait);
 }
 
-/* All have the same time, so the oldest comes first. A daemon that had no turn itself may not have
- * read the greeting yet, hence the last look. */
+/* All have the same time limit, so the oldest comes first. A daemon that was not scheduled may not
+ * have read the greeting yet, hence the last look. */
 static void on_time_over(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
@@ -45,7 +45,7 @@ struct event *rsmd_greeting_timer(struct rsmd_server *server)
     return evtimer_new(server->base, on_time_over, server);
 }
 
-/* The user who has most connections that are silent; of several the one whose is the oldest. */
+/* The user with most silent connections; of several, the one with the oldest. */
 static const struct rsmd_account *largest_user(const struct rsmd_server *server)
 {
     const struct rsmd_account *largest = user_of(server->ungreeted);

@@ -35,7 +35,7 @@ void rsmd_inherit_no_signals(void)
     static const int ignored[] = {SIGPIPE, SIGHUP, SIGXFSZ, SIGXCPU};
     sigset_t none;
     struct sigaction action;
-    /* Handlers are not inherited; those that there are belong to a sanitizer. */
+    /* Handlers are not inherited; existing ones are a sanitizer's. */
     for (int number = 1; number < NSIG; number++)
         if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
             signal(number, SIG_DFL);
@@ -64,7 +64,7 @@ void rsmd_inherit_no_schedule(void)
     cpu_set_t all;
     struct sched_param ordinary = {.sched_priority = 0};
     memset(&all, 0xff, sizeof all);
-    sched_setaffinity(0, sizeof all, &all); /* the kernel keeps those that there are for us */
+    sched_setaffinity(0, sizeof all, &all); /* the kernel reduces them to those that exist */
     if (sched_getscheduler(0) != SCHED_OTHER)
         sched_setscheduler(0, SCHED_OTHER, &ordinary);
     setpriority(PRIO_PROCESS, 0, 0);

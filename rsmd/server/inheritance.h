@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What a process gets from the one that started it, and what of that the daemon keeps. An embedded
- * daemon is started by whichever program of its user came first, and serves the others, too: what
- * was set for that program alone must not hold them up or end their connections.
+ * The attributes that the daemon inherits, and which it resets. The first program of a user starts
+ * the embedded daemon, which serves the others, too: settings of that program must not delay them
+ * or end their connections.
  */
 #ifndef RSMD_INHERITANCE_H
 #define RSMD_INHERITANCE_H
 
-/** Make sure that descriptors 0 to 2 are open, so that none of ours is ever taken for them. */
+/** Make sure that descriptors 0 to 2 are open, so that no other file gets these numbers. */
 void rsmd_inherit_stdio(void);
 
 /** Close all descriptors above 2 but @p ready_fd (-1: none). */
 void rsmd_inherit_no_descriptors(int ready_fd);
 
-/** No signal is blocked, and all have their default action but those that would end the daemon for
- *  what somebody else did: SIGPIPE and SIGHUP, and SIGXFSZ and SIGXCPU of resource limits. */
+/** Unblock all signals and reset their actions. Ignore those by which other processes or resource
+ *  limits would end the daemon: SIGPIPE and SIGHUP, SIGXFSZ and SIGXCPU. */
 void rsmd_inherit_no_signals(void);
 
 /**
@@ -25,8 +25,8 @@ void rsmd_inherit_no_signals(void);
  */
 void rsmd_raise_limits(void);
 
-/** Run on all processors, by the ordinary scheduling policy, and not below the ordinary priority as
- *  far as the system lets us. */
+/** Run on all processors, with the default scheduling policy, and with at least the default
+ *  priority if the system permits it. */
 void rsmd_inherit_no_schedule(void);
 
 #endif

@@ -14,8 +14,8 @@
 
 #include "protocol/packet.h"
 
-/* Whether the path still leads to the file that was locked: its last holder may have removed it
- * between our open and our lock, and then a third process locks another file of that name. */
+/* Whether the path still leads to the locked file. Its last holder may have removed it between open
+ * and lock, and then a third process locks another file of that name. */
 static bool is_at_path(int fd, const char *path)
 {
     struct stat locked, named;
@@ -61,7 +61,7 @@ static bool reserve(int lock)
     return written == (ssize_t)sizeof mark - 1;
 }
 
-/* The lock is held: whose is the node? */
+/* The lock is held: check whether the node is for a configured daemon. */
 static enum rsmd_lock_result look_for_mark(struct rsmd_instance *instance, bool configured)
 {
     struct stat file;
@@ -83,7 +83,7 @@ enum rsmd_lock_result rsmd_instance_lock(struct rsmd_instance *instance,
     return rsmd_instance_relock(instance, runtime, socket_path, configured, -1);
 }
 
-/* It is held as long as any descriptor of it is open. */
+/* The lock lasts while any descriptor of it is open. */
 static bool take_over(const char *path, int lock)
 {
     return is_at_path(lock, path) && flock(lock, LOCK_EX | LOCK_NB) == 0;
@@ -111,8 +111,8 @@ enum rsmd_lock_result rsmd_instance_relock(struct rsmd_instance *instance,
     return result == RSMD_LOCK_TAKEN ? look_for_mark(instance, configured) : result;
 }
 
-/* The name that the socket is bound by, until it listens and takes the place of a predecessor's: the node
- * is never seen without one. NULL: the name would be too long. */
+/* The temporary name of the socket, until it listens and replaces a predecessor's, so that the node
+ * always has one. NULL: the name would be too long. */
 static const char *first_name(const struct rsmd_instance *instance, struct sockaddr_un *address)
 {
     char name[RSM_PROTO_PATH_MAX + 1];
@@ -162,7 +162,7 @@ bool rsmd_instance_relisten(struct rsmd_instance *instance, int listener)
         return false;
     memcpy(path, address.sun_path, sizeof address.sun_path);
     (void)first_name(instance, &first);
-    /* Listening again, it is this process that clients see behind it. */
+    /* listen() again makes this process the peer that clients see. */
     if ((strcmp(path, instance->socket_path) != 0 && strcmp(path, first.sun_path) != 0) ||
         listen(listener, RSMD_BACKLOG) < 0)
         return false;
@@ -172,7 +172,7 @@ bool rsmd_instance_relisten(struct rsmd_instance *instance, int listener)
 
 /* ------------------------------------------------------------------ a socket from elsewhere */
 
-/* A socket that has a path, and where links of the nodes to it may be. */
+/* A socket with a path, and the directory of symbolic links to it. */
 struct passed {
     const struct rsmcore_runtime *runtime;
     char path[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
@@ -186,7 +186,8 @@ static bool leads_to(const char *link, const char *path)
            memcmp(target, path, (size_t)length) == 0;
 }
 
-/* The node of a link is not this host's any more: nobody is to wait for its daemon. */
+/* The node of a symbolic link is not this host's any more: remove its mark, so that no library
+ * waits for its daemon. */
 static void forget_former(void *context, uint32_t node)
 {
     const struct passed *passed = context;
@@ -203,7 +204,7 @@ static void forget_former(void *context, uint32_t node)
     close(lock);
 }
 
-/* Put a link in the place of whatever is there, at no moment nothing. */
+/* Replace @p at by a symbolic link, atomically. */
 static bool replace_by_link(const char *at, const char *target)
 {
     char temporary[RSM_PROTO_PATH_MAX + 8];
@@ -260,7 +261,7 @@ static void report(int fd, const char *text, size_t length)
 {
     if (fd < 0)
         return;
-    /* The starter may have given up; there is nobody else to tell. */
+    /* A failure means that the starter has given up. */
     ssize_t ignored = write(fd, text, length);
     (void)ignored;
     close(fd);

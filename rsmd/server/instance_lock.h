@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * One daemon per node: the lock that says who it is, the socket that only the lock's holder may
- * make or remove, and the word to whoever started it.
+ * One daemon per node: the instance lock, the socket that only the lock's holder may make or
+ * remove, and the report to the starter.
  */
 #ifndef RSMD_INSTANCE_LOCK_H
 #define RSMD_INSTANCE_LOCK_H
@@ -12,10 +12,11 @@
 
 #include "protocol/runtime.h"
 
-/** Connections that wait to be accepted. Whoever comes waits for all of them, and anybody can fill the
- *  queue. Accepting one and serving it once takes some 25 us, so SOMAXCONN of them would take longer than
- *  anybody is to wait (100 ms). A library that finds no room tries again until its time-out.
- *  packaging/systemd/rsmd.socket.in says the same to a service manager. */
+/** The maximum of connections that wait to be accepted. A new connection waits for all of them, and
+ *  any process can fill the queue. Accepting and serving one takes some 25 us, so SOMAXCONN of them
+ *  would take longer than the 100 ms that a client should wait at most. A library that finds no
+ *  room tries again until its time-out. packaging/systemd/rsmd.socket.in has the same number for a
+ *  service manager. */
 enum { RSMD_BACKLOG = 512 };
 
 struct rsmd_instance {
@@ -29,50 +30,50 @@ struct rsmd_instance {
 enum rsmd_lock_result {
     RSMD_LOCK_TAKEN,
     RSMD_LOCK_BUSY,     /* another daemon runs */
-    RSMD_LOCK_RESERVED, /* none runs, and the node is for a configured one */
-    RSMD_LOCK_FAILED,   /* errno says why */
+    RSMD_LOCK_RESERVED, /* none runs, and the node is reserved for a configured one */
+    RSMD_LOCK_FAILED,   /* with errno */
 };
 
-/** Take the node's lock. @p socket_path NULL: the usual one. @p configured: this daemon is a
- *  configured one, and from now on the node is for such alone. */
+/** Take the node's lock. @p socket_path NULL: the usual one. @p configured: this is a configured
+ *  daemon, and from now on the node is reserved for such. */
 enum rsmd_lock_result rsmd_instance_lock(struct rsmd_instance *instance,
                                          const struct rsmcore_runtime *runtime,
                                          const char *socket_path, bool configured);
-/** The same by the lock that a predecessor has left, which is the instance's or closed afterwards; -1:
- *  there is none. */
+/** The same with the lock of a predecessor, which the instance owns afterwards or which is closed;
+ *  -1: there is none. */
 enum rsmd_lock_result rsmd_instance_relock(struct rsmd_instance *instance,
                                            const struct rsmcore_runtime *runtime,
                                            const char *socket_path, bool configured, int lock);
-/** Go on listening at the socket that a predecessor has bound, if it is the node's. False: it is not,
- *  and still the caller's. */
+/** Listen at a predecessor's socket, if it is the node's. False: it is not, and the caller keeps
+ *  it. */
 bool rsmd_instance_relisten(struct rsmd_instance *instance, int listener);
 
-/** Bind the socket, removing what a dead predecessor left, and listen. @p everybody: any user may
- *  connect. The descriptor, or -1 with errno. */
+/** Bind the socket, in place of a dead predecessor's, and listen. @p everybody: any user may
+ *  connect. Returns the descriptor, or -1 with errno. */
 int rsmd_instance_listen(struct rsmd_instance *instance, bool everybody);
 
 /**
- * Make the listening socket that a service manager has passed known as the node's. Bound to the
- * node's own path it is that already. Bound elsewhere it gets a symbolic link at that path, which
- * stays when the daemon ends, because the socket does. Links of other nodes to it, left from a time
- * when the host had another id, go away with their marks.
+ * Adopt the listening socket that a service manager has passed as the node's. If it is bound to
+ * another path than the node's, that path becomes a symbolic link to it, which stays when the
+ * daemon ends, as the socket does. Symbolic links of other nodes to it, from a time when the host
+ * had another id, are removed with their marks.
  * @return false, with errno: it is no socket with a path (EINVAL), or the link cannot be made.
  */
 bool rsmd_instance_adopt(struct rsmd_instance *instance, const struct rsmcore_runtime *runtime,
                          int listener);
 
-/** Remove the socket: nobody finds this daemon from now on. */
+/** Remove the socket: no client finds this daemon from now on. */
 void rsmd_instance_unlink(struct rsmd_instance *instance);
 
-/** Release the lock, and remove the socket if it is still there. The lock file is removed, too,
- *  but for that of a configured daemon. */
+/** Release the lock, and remove the socket and the lock file. The lock file of a configured daemon
+ *  stays. */
 void rsmd_instance_unlock(struct rsmd_instance *instance);
 
-/** Tell the starter through @p fd (-1: nobody waits) that clients are served; closes it. */
+/** Report to the starter on @p fd that clients are served, and close it. -1: no starter waits. */
 void rsmd_start_ready(int fd);
-/** Tell the starter that another daemon is this node; closes it. */
+/** Report that another daemon has this node, and close @p fd. */
 void rsmd_start_not_needed(int fd);
-/** Tell the starter in one line why not; closes it. */
+/** Report the reason of a failure, one line, and close @p fd. */
 void rsmd_start_failed(int fd, const char *why);
 
 #endif

@@ -41,13 +41,14 @@ static int priority_of(enum rsmcore_log_level level)
 
 /* ------------------------------------------------------------------ syslog */
 
-/* Not by syslog(3), which waits for a logger that does not keep up, or hangs: the node would, too.
+/* Do not use syslog(3): it waits for a logger that does not keep up or hangs, and the node would
+ * wait, too.
  */
 
 static pthread_mutex_t syslog_lock = PTHREAD_MUTEX_INITIALIZER;
 static int syslog_socket = -1; /* under the lock */
 
-/* Connected, or -1. */
+/* Return the connected socket, or -1. */
 static int need_syslog(void)
 {
     struct sockaddr_un address;
@@ -77,7 +78,7 @@ static bool send_to_syslog(int priority, const char *text)
         return true;
     if (fd < 0 || errno == EAGAIN || errno == ENOBUFS)
         return false;
-    /* The logger has been started anew. */
+    /* The logger was restarted. */
     close(fd);
     syslog_socket = -1;
     fd = need_syslog();
@@ -99,8 +100,8 @@ static void log_to_syslog(enum rsmcore_log_level level, const char *text)
 
 /* ------------------------------------------------------------------ standard error */
 
-/* Whether standard error takes a line now. It may be a pipe that nobody reads any more, and the
- * node must not wait for that. */
+/* Whether standard error accepts a line now. It may be a pipe without a reader, and the node must
+ * not wait for that. */
 static bool is_taken(void)
 {
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -146,7 +147,8 @@ static void log_to_journal(enum rsmcore_log_level level, const char *text)
     write_line(before, text);
 }
 
-/* Whether standard error is the journal's, by systemd.exec(5): it knows the time, and reads "<N>". */
+/* Whether standard error is the journal's, by systemd.exec(5). The journal adds the time, and reads
+ * "<N>". */
 static bool is_journal(void)
 {
     char *end;
@@ -160,9 +162,9 @@ static bool is_journal(void)
 
 /* ------------------------------------------------------------------ transports */
 
-/* What a module logs may be what a client or another host causes, for instance with each connection. Who
- * does is not known here, so the same sentence has a bound, from whichever thread. What it says while a
- * controller is opened or checked is the answer to that, and is kept by the one who asks. */
+/* Log a line of a transport module. Clients and other hosts can cause lines, for instance by each
+ * connection. The cause is not known here, so each sentence has a bound, whatever the thread. Lines
+ * logged while a controller is opened or checked are kept by the caller of that instead. */
 static void log_of_module(int level, const char *text)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -187,7 +189,7 @@ static void log_of_module(int level, const char *text)
 void rsmd_logging_start(bool to_syslog, enum rsmcore_log_level max)
 {
     rsmcore_module_log_to(log_of_module);
-    tzset(); /* reads a file, which the first line that is logged would do amid a request */
+    tzset(); /* reads a file now, not at the first line logged, amid a request */
     if (to_syslog) {
         rsmcore_log_to(log_to_syslog, max);
     } else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file Where the daemon's messages go. */
+/** @file The destination of the daemon's log. */
 #ifndef RSMD_LOGGING_H
 #define RSMD_LOGGING_H
 
@@ -7,9 +7,9 @@
 
 #include "base/log.h"
 
-/** Send messages of @p most and graver levels to syslog, or to stderr: as they are on
- *  a terminal, with the priority as "<N>" where systemd's journal reads it, else with the time. Of
- *  each line of a transport's module ten a minute are logged. */
+/** Log messages of level @p max and graver ones to syslog or to stderr. On stderr they are
+ *  unchanged on a terminal, with the priority as "<N>" if systemd's journal reads it, else with the
+ *  time. Each line of a transport module is logged at most ten times a minute. */
 void rsmd_logging_start(bool to_syslog, enum rsmcore_log_level max);
 
 #endif

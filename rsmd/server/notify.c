@@ -19,7 +19,7 @@ enum {
     PASSED_MAX = 64
 }; /* where passed descriptors begin, and how many to expect */
 
-/* @p passed: a descriptor to go with it; -1: none. */
+/* @p passed: a descriptor to send along; -1: none. */
 static bool notify(const char *state, int passed, int flags)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -35,7 +35,7 @@ static bool notify(const char *state, int passed, int flags)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return false;
-    /* A manager that hangs is not waited for: by then clients are. */
+    /* Do not wait for a manager that hangs: clients would wait, too. */
     const struct timeval timeout = {.tv_sec = 1};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
     union {

@@ -23,15 +23,15 @@
 #include "server/unread.h"
 #include "cluster/cluster.h"
 
-static const int64_t accept_ns = 1000000; /* then the loop looks around */
+static const int64_t accept_ns = 1000000; /* then the loop checks other events */
 
 enum {
-    THREADS_MAX = 64, /* for what may take long, see worker.h */
+    THREADS_MAX = 64, /* for long jobs, see worker.h */
     THREADS_PER_USER = 2,
     SETTLE_TIMEOUT_MS = 3000, /* for these threads when it is replaced */
     END_TIMEOUT_MS = 1000,    /* for these threads when the daemon ends */
     ACCEPT_PAUSE_MS = 100,
-    FIRST_CLIENT_MS = 10000, /* an embedded node that nobody ever uses ends after this */
+    FIRST_CLIENT_MS = 10000, /* an embedded node without any client ends after this */
 };
 
 static struct timeval milliseconds(int ms)
@@ -39,7 +39,7 @@ static struct timeval milliseconds(int ms)
     return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 }
 
-/* Those that the loop handles. */
+/* The signals that the loop handles. */
 static sigset_t handled_signals(bool reloads)
 {
     sigset_t set;
@@ -63,7 +63,7 @@ static void end_loop(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
     struct rsmd_server *server = argument;
-    event_base_loopbreak(server->base); /* loopexit takes memory, which may be out */
+    event_base_loopbreak(server->base); /* event_base_loopexit() needs memory, which may be out */
 }
 
 static void on_signal(evutil_socket_t fd, short what, void *argument)
@@ -81,7 +81,7 @@ static void on_signal(evutil_socket_t fd, short what, void *argument)
         } else if (server->may_be_replaced) {
             server->replaced = true;
             end_loop(fd, what, server);
-            return; /* a SIGTERM behind it finds nobody, or the successor */
+            return; /* a later SIGTERM is the successor's */
         }
     }
 }
@@ -102,7 +102,7 @@ bool rsmd_server_use_spare(struct rsmd_server *server)
     return true;
 }
 
-/* No descriptors: the caller in the backlog stays there, and would wake us for ever. */
+/* Without free descriptors, pause: a connection in the backlog would wake the loop for ever. */
 static void pause_accepting(struct rsmd_server *server)
 {
     struct timeval pause = milliseconds(ACCEPT_PAUSE_MS);
@@ -218,7 +218,7 @@ bool rsmd_server_init(struct rsmd_server *server, struct rsmd_node *node, int li
     server->linger_ms = linger_ms;
     sigset_t handled = handled_signals(linger_ms < 0);
     server->signals = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
-    /* On the listener already: packets sent before the accept carry their sender, too. */
+    /* Set on the listener, so that packets sent before the accept carry their sender, too. */
     int on = 1;
     rsm_packet_refuse_fds(listener);
     bool made = server->signals >= 0 &&

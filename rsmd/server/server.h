@@ -21,21 +21,22 @@ struct rsmd_server {
     struct event *accept_again; /* timer, while there are no descriptors to accept with */
     int signals;                /* signalfd */
     struct event *signalled;
-    void (*reload)(void *context); /* SIGHUP came; NULL: it is ignored */
+    void (*reload)(void *context); /* called at SIGHUP; NULL: it is ignored */
     void *reload_context;
-    bool may_be_replaced; /* SIGUSR2 counts; else it is ignored */
+    bool may_be_replaced; /* SIGUSR2 is handled; else it is ignored */
     bool replaced;        /* SIGUSR2 came */
-    bool keeps_state;     /* SIGTERM leaves what clients have to a successor */
+    bool keeps_state;     /* SIGTERM leaves the clients' state to a successor */
     bool stored;          /* it came */
-    struct event *unused; /* timer of an embedded node: nobody is there */
+    struct event *unused; /* timer of an embedded node without clients */
     struct rsmd_fabric *fabric;
     int linger_ms;
     struct rsmd_turns turns;
     struct rsmd_connection *connections;
-    struct rsmd_connection *ungreeted; /* those of them that have not said HELLO, oldest first */
+    struct rsmd_connection *ungreeted; /* those that have not sent HELLO, oldest first */
     uint32_t ungreeted_count;
-    struct event *greeting_over;    /* timer of the oldest */
-    struct rsmd_connection *ending; /* whose clients have gone, and something of theirs has not */
+    struct event *greeting_over; /* timer of the oldest */
+    /* connections whose clients have gone, and something of theirs has not */
+    struct rsmd_connection *ending;
     struct event *ending_goes_on;   /* timer */
     struct rsmd_connection *unread; /* whose clients have descriptors to read */
     uint64_t unread_count;          /* of these descriptors */
@@ -48,38 +49,38 @@ struct rsmd_server {
     uint8_t outgoing[RSM_PROTO_MESSAGE_MAX];
 };
 
-/** Hold back the signals that end the daemon until it serves: whatever it has made by then is
- *  removed in order. To be called before anything is made. @p reloads: SIGHUP, too. */
+/** Block the signals that end the daemon until it serves, so that it can remove what it has made by
+ *  then. Must be called first. @p reloads: SIGHUP, too. */
 void rsmd_server_hold_signals(bool reloads);
 
 /**
- * Prepare to serve on @p listener, which becomes the server's.
- * @param linger_ms  an embedded node ends when it was unused for so long; negative: never ends.
+ * Prepare to serve on @p listener, which the server owns then.
+ * @param linger_ms  how long an embedded node stays without clients; negative: for ever.
  * @return false: out of memory or descriptors.
  */
 bool rsmd_server_init(struct rsmd_server *server, struct rsmd_node *node, int listener,
                       int linger_ms);
 
-/** Serve until a signal or disuse ends it. */
+/** Serve until a signal comes or the linger time is over. */
 void rsmd_server_run(struct rsmd_server *server);
 
 /**
- * Bring everything to a state that can be handed over: end the links to other hosts and what went
- * over them, wait for threads for a few seconds, and end the clients who use what cannot be handed
- * over. Clients' requests wait in their sockets from now on.
+ * Bring all to a state that can be handed over: end the links to other hosts and what used them,
+ * wait a few seconds for threads, and end clients that use what cannot be handed over. Clients'
+ * requests wait in their sockets from now on.
  */
 void rsmd_server_settle(struct rsmd_server *server);
 
-/** Accept nobody more, drop all clients (their connections are aborted) and free the rest. The
- *  socket's name goes first: a client that comes late must not find it. False: threads are still at
- *  what clients have left, so that the process has to end without tidying up. */
+/** Stop accepting, drop all clients, which aborts their connections, and free the rest. The
+ *  socket's name goes first: a late client must not find it. False: threads still use what clients
+ *  had, and the process must end without cleaning up. */
 bool rsmd_server_end(struct rsmd_server *server, struct rsmd_instance *instance);
 
-/** Free the spare descriptor for who needs one now. False: it is used up. Nobody is accepted until
- *  there is another. */
+/** Free the spare descriptor for a caller that needs one now. False: it is used up. No client is
+ *  accepted until there is another. */
 bool rsmd_server_use_spare(struct rsmd_server *server);
 
-/** A connection has said HELLO, or one that had is gone. */
+/** Count a connection that has sent HELLO, or one that had and has gone. */
 void rsmd_server_greeted(struct rsmd_server *server, int change);
 
 #endif

@@ -8,17 +8,17 @@
 
 #include "base/clock.h"
 
-enum { REQUESTS_AT_ONCE = 4 /* of a client that is served without a turn */ };
-static const int64_t turn_ns = 1000000; /* then the loop looks around */
+enum { REQUESTS_AT_ONCE = 4 /* for a client that is served without a turn */ };
+static const int64_t turn_ns = 1000000; /* then the loop checks other events */
 
 struct rsmd_lane {
     uid_t uid;
     unsigned seats;
     struct rsmd_seat *waiting;
     int64_t used;                  /* time, on the scale of rsmd_turns.reached */
-    uint64_t order;                /* when it began to wait */
+    uint64_t order;                /* in which it began to wait */
     unsigned place;                /* in the heap, while any of them waits */
-    struct rsmd_lane *prev, *next; /* without seats, among those that are left */
+    struct rsmd_lane *prev, *next; /* in `left`, while it has no seats */
     UT_hash_handle hh;
 };
 
@@ -35,7 +35,7 @@ static void put(struct rsmd_turns *turns, unsigned place, struct rsmd_lane *lane
     lane->place = place;
 }
 
-/* Put a lane where it belongs, from a place that nothing else is at. */
+/* Move a lane from an otherwise empty place of the heap to where it belongs. */
 static void settle(struct rsmd_turns *turns, unsigned place, struct rsmd_lane *lane)
 {
     while (place > 0 && is_before(lane, turns->waiting[(place - 1) / 2])) {
@@ -69,7 +69,7 @@ static void remove_lane(struct rsmd_turns *turns, struct rsmd_lane *lane)
         settle(turns, lane->place, last);
 }
 
-/* Room for all lanes, so that none fails when it is to wait. False: no memory. */
+/* Reserve room for all lanes, so that beginning to wait cannot fail. False: no memory. */
 static bool have_room(struct rsmd_turns *turns)
 {
     if (turns->lane_count < turns->waiting_room)
@@ -108,8 +108,8 @@ static void dequeue(struct rsmd_turns *turns, struct rsmd_seat *seat)
         remove_lane(turns, lane);
 }
 
-/* The timer is not added anew while it is due: libevent would take it off the events that it is
- * about to handle, and who comes often enough would stop all turns. */
+/* Do not add the timer again while it is due: libevent would take it off the events that it is
+ * about to handle, and frequent requests could stop all turns. */
 static void go_on_later(const struct rsmd_turns *turns)
 {
     const struct timeval now = {0};
@@ -117,7 +117,8 @@ static void go_on_later(const struct rsmd_turns *turns)
         evtimer_add(turns->turn, &now);
 }
 
-/* ------------------------------------------------------------------ lanes whose clients have gone */
+/* ------------------------------------------------------------------ lanes whose clients have
+ * gone */
 
 static void forget(struct rsmd_turns *turns, struct rsmd_lane *lane)
 {
@@ -127,7 +128,8 @@ static void forget(struct rsmd_turns *turns, struct rsmd_lane *lane)
     free(lane);
 }
 
-/* Whose time the others have caught up with; and if that is nobody's, who has used least. */
+/* Forget lanes whose used time the others have reached; without any, the one that has used
+ * least. */
 static void make_room_to_remember(struct rsmd_turns *turns)
 {
     struct rsmd_lane *lane, *next, *lowest = turns->left;
@@ -140,8 +142,8 @@ static void make_room_to_remember(struct rsmd_turns *turns)
     forget(turns, lowest);
 }
 
-/* The last client of a lane has gone. What it has used is remembered until the others have used as much: who
- * comes anew would begin there anyway. */
+/* The last client of a lane has gone. Its used time is remembered until the others have used as
+ * much: a new lane begins there anyway. */
 static void leave_behind(struct rsmd_turns *turns, struct rsmd_lane *lane)
 {
     if (lane->used > turns->reached && turns->left_count == RSMD_LANES_LEFT_MAX)
@@ -154,7 +156,7 @@ static void leave_behind(struct rsmd_turns *turns, struct rsmd_lane *lane)
 
 /* ------------------------------------------------------------------ a turn */
 
-/* What a lane has used, whose last client may have gone meanwhile. */
+/* Charge a lane, whose last client may have gone meanwhile. */
 static void charge(struct rsmd_turns *turns, struct rsmd_lane *lane, int64_t used)
 {
     turns->serving = NULL;
@@ -165,7 +167,8 @@ static void charge(struct rsmd_turns *turns, struct rsmd_lane *lane, int64_t use
         leave_behind(turns, lane);
 }
 
-/* One request of the client that is first in the lane that has used least; it then is last there. */
+/* Serve one request of the first client in the lane that has used least, which then is last
+ * there. */
 static void serve_first(struct rsmd_turns *turns, int64_t begun, int64_t *ended)
 {
     struct rsmd_lane *lane = turns->waiting[0];
@@ -279,7 +282,7 @@ void rsmd_turns_leave(struct rsmd_turns *turns, struct rsmd_seat *seat)
     if (--lane->seats > 0)
         return;
     turns->lane_count--;
-    if (lane != turns->serving) /* else when it is known what that has cost */
+    if (lane != turns->serving) /* else after it has been charged */
         leave_behind(turns, lane);
 }
 

@@ -2,10 +2,9 @@
 /**
  * @file
  * Descriptors in replies that clients have not read. The kernel counts them for the daemon's user,
- * and passes on no more of anybody's when there are more than the daemon may have open
- * (RLIMIT_NOFILE): a client that sends requests and reads no reply would cut off all others. So
- * each user may have as many of them as the daemon keeps open descriptors for him, apart from those.
- * While he has more, his next requests wait.
+ * and refuses to pass more when they exceed the daemon's RLIMIT_NOFILE: a client that sends
+ * requests and reads no reply would cut off all others. So each user has a second share of the same
+ * number for them. While a user exceeds it, that user's next requests wait.
  */
 #ifndef RSMD_UNREAD_H
 #define RSMD_UNREAD_H
@@ -27,8 +26,8 @@ void rsmd_unread_sent(struct rsmd_connection *connection, unsigned descriptors);
 /** A predecessor of this daemon may have sent replies that are not read yet. */
 void rsmd_unread_resume(struct rsmd_connection *connection);
 
-/** Whether the connection's next request has to wait; HELLO does not. One that waits gets a turn when
- *  that may have changed. */
+/** Whether the connection's next request has to wait; HELLO does not. One that waits gets a turn
+ *  when that may have changed. */
 bool rsmd_unread_holds(struct rsmd_connection *connection);
 
 /** The connection's turns are over. */

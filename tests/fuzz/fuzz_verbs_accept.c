@@ -339,7 +339,7 @@ static void end(void)
     verbs_deferred_disconnects_end(world.port);
     verbs_send_buffers_end(world.port);
     CHECK(world.id_count == 0 && fake_device.made == 0);
-    CHECK(world.port->offers == NULL && world.port->untold == 0);
+    CHECK(world.port->offers == NULL && world.port->unreported == 0);
     free(world.extent.bytes);
     free(world.port);
 }

@@ -137,7 +137,7 @@ static unsigned widest(const struct table *table)
     return found;
 }
 
-/* Of addresses, paths of devices and names the end tells most, and the middle least. */
+/* In addresses, paths and names the end matters most, and the middle least. */
 static void cut_middle(char *text, size_t width)
 {
     size_t length = strlen(text), front = (width - 3) / 3, back = width - 3 - front;
@@ -201,7 +201,8 @@ static void print_below(FILE *out, const char *text)
     }
 }
 
-/* Row @p first of the cells, or the headings. Blanks are between columns, and not behind the last one. */
+/* Row @p first of the cells, or the headings. Blanks are between columns, and not behind the last
+ * one. */
 static void print_row(const struct table *table, FILE *out, const size_t *first)
 {
     static const char *const sequences[] = {"", "\033[31m", "\033[32m", "\033[33m"};

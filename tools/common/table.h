@@ -38,9 +38,9 @@ struct table {
  *
  * "+X" and "+#X" are columns of wide tables alone: in others, their cells are taken and not shown.
  * "~X" is a column whose text may be long. If a table that is not wide would need more than
- * TABLE_NARROW characters, such texts lose their middle; where it is the last column, a text that has
- * no room stands below its row, on as many lines as it needs. If that does not suffice, columns with
- * "?X", "?#X" or "?~X" are left out, the rightmost first.
+ * TABLE_NARROW characters, such texts lose their middle; where it is the last column, a text that
+ * has no room stands below its row, on as many lines as it needs. If that does not suffice, columns
+ * with "?X", "?#X" or "?~X" are left out, the rightmost first.
  *
  * @param style enum table_style
  */
@@ -53,10 +53,11 @@ void table_cell(struct table *table, const char *format, ...) __attribute__((for
 /** Color the cell added last, if the table has colors. */
 void table_color(struct table *table, enum table_color color);
 
-/** Print heading and rows, or "none" for the latter, and free. -1: there was no memory for all of it. */
+/** Print heading and rows, or "none" for the latter, and free. -1: there was no memory for all of
+ *  it. */
 int table_end(struct table *table, FILE *out);
 
-/** A word of somebody else's, made printable as cells are. */
+/** Print untrusted text, made printable as cells are. */
 void table_print_safe(FILE *out, const char *text);
 
 #endif

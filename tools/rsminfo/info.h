@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** A line. The label is "" if the line goes on with what the one before was about. What is not printable
- *  becomes question marks. */
+/** A line. The label is "" if the line goes on with what the one before was about. What is not
+ *  printable becomes question marks. */
 void info_line(const char *label, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /** The first line of a file, without its end. False: it cannot be read, or is empty. */

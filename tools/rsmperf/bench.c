@@ -111,7 +111,7 @@ static int await_lane(struct bench *bench, const struct link *server, unsigned s
         if (ready == 0 && !taken)
             deadline = start + LANE_MS * NS_PER_MS;
         else if (ready != 0 && ready != token && !taken)
-            break; /* somebody else's */
+            break; /* another waiter's */
         taken = taken || ready == 0;
     }
     return RSM_SUCCESS;

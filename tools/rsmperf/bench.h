@@ -11,7 +11,7 @@
 #include "sisci_near.h"
 #include "wire.h"
 
-enum { ANSWER_MS = 10000 }; /* the far side's time for one answer */
+enum { ANSWER_MS = 10000 }; /* time limit for one answer of the remote side */
 
 /** A connection and the barrier that implicit mode needs. */
 struct link {
@@ -47,7 +47,7 @@ void bench_close(struct bench *bench);
 
 /** Change the lane's mode. */
 int bench_lane(struct bench *bench, enum wire_mode mode);
-/** ... which @p ask tells it. */
+/** The same, where @p ask sends the command. */
 int bench_lane_by(struct bench *bench, enum wire_mode mode, int (*ask)(struct bench *bench));
 /** ... from WIRE_NOTIFY back to WIRE_SLEEP. */
 int bench_lane_back(struct bench *bench);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file What else two processes of this host can use for the same: UCX and MPI, where they are installed. */
+/** @file What else two processes of this host can use for the same: UCX and MPI, where they are
+ *  installed. */
 #ifndef RSMPERF_BESIDE_H
 #define RSMPERF_BESIDE_H
 

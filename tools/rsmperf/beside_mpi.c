@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI beside us. MPI libraries have no common binary interface, and the one of interest is the user's. A program of ours
- * is therefore compiled by its mpicc when it is needed.
+ * MPI beside us. MPI libraries have no common binary interface, and the one of interest is the
+ * user's. A program of ours is therefore compiled by its mpicc when it is needed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,8 @@ static bool write_source(void)
     return written;
 }
 
-/* Open MPI refuses root, and two processes on one processor, unless it is told that both are meant. */
+/* Open MPI refuses root, and two processes on one processor, unless the environment permits
+ * both. */
 static void permit(void)
 {
     static const char *const settings[][2] = {

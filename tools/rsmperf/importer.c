@@ -46,7 +46,8 @@ _Noreturn void importer_main(const struct importer_task *task)
         error = bench_failed(&bench, "starting a process to compare with", TROUBLE_SYSTEM);
     else
         error = bench_open(&bench, task->options, task->server_node, task->server_id);
-    /* The far side is on this host. Not earlier: a daemon that was started for it must not. */
+    /* The remote side is on this host. Not earlier: a daemon that was started for it must not keep
+     * to the place. */
     if (alone && (task->options->role == ROLE_BOTH || task->options->limit_devices_given))
         machine_keep_to(PLACE_LOCAL);
     if (reply(task, &bench, error) && error == RSM_SUCCESS)

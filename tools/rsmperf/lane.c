@@ -11,7 +11,7 @@
 #include "samples.h"
 
 enum {
-    LOOK_MS = 200,            /* asleep for so long before a look at whether anybody is there */
+    LOOK_MS = 200,            /* sleep before checking whether the importer still exists */
     SPIN_MS = 5000,           /* spinning for so long in vain, and it sleeps */
     SPINS_PER_LOOK = 1 << 12, /* at a word */
     WAITS_PER_LOOK = 1 << 8,  /* at an event, which takes longer */

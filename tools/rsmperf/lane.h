@@ -38,7 +38,7 @@ struct lane {
 bool lane_start(struct lane *lane);
 void lane_join(struct lane *lane);
 
-/** Tell an importer that there is no lane for it. */
+/** Refuse a lane to an importer. */
 void lane_refuse(rsmapi_controller_handle_t controller, uint32_t node, uint32_t answer_id);
 
 #endif

@@ -28,9 +28,9 @@ struct partner {
     char order; /**< what it does now, 0: it waits */
 };
 
-/** Start it, before the library is used. @p far: it keeps to PLACE_FAR while it mirrors
- *  or answers events; a daemon is where the system puts it, and so is who answers descriptors.
- *  False: errno. */
+/** Start it, before the library is used. @p remote: it keeps to PLACE_REMOTE while it mirrors or
+ *  answers events. The system places a daemon, and the thread that answers descriptors. False:
+ *  errno. */
 bool partner_start(struct partner *partner, size_t bytes, bool remote);
 void partner_stop(struct partner *partner);
 

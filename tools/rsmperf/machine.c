@@ -58,7 +58,8 @@ void machine_keep_to(unsigned place)
         if (CPU_ISSET(i, &usable) && place-- == 0) {
             CPU_ZERO(&one);
             CPU_SET(i, &one);
-            (void)sched_setaffinity(0, sizeof one, &one); /* a wish: figures are noisier without */
+            /* failure is harmless: figures are noisier without */
+            (void)sched_setaffinity(0, sizeof one, &one);
             return;
         }
 }

@@ -25,7 +25,7 @@ int measure_get(struct bench *bench, size_t bytes, unsigned batch, double *ns);
 int measure_copy_out(struct bench *bench, size_t bytes, unsigned batch, double *ns);
 int measure_post_sleep(struct bench *bench, size_t bytes, unsigned batch, double *ns);
 
-/** Let @p ask, @p batch times, wake somebody who is asleep. */
+/** Let @p ask wake a sleeper, @p batch times. */
 int measure_asleep(struct bench *bench, int (*ask)(struct bench *bench), unsigned batch,
                    double *ns);
 

@@ -26,8 +26,8 @@ static int begin_spin(struct bench *bench, size_t bytes)
     return bench_lane(bench, WIRE_SPIN);
 }
 
-/* Both sides put in a barrier's span: a put does not wait until it has arrived, for the answer
- * tells that, and perftest does not wait either. */
+/* Both sides put in a barrier's span: a put does not wait for its arrival, which the answer shows,
+ * and perftest does not wait either. */
 static int begin_mirror(struct bench *bench, size_t bytes)
 {
     (void)bytes;

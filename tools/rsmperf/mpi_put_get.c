@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What one-sided MPI takes between two processes. rsmperf has this file in itself, compiles it with the host's
- * mpicc and runs it with mpirun: it is of C99, POSIX and MPI 3 alone, for any implementation.
+ * What one-sided MPI takes between two processes. rsmperf has this file in itself, compiles it with
+ * the host's mpicc and runs it with mpirun: it is of C99, POSIX and MPI 3 alone, for any
+ * implementation.
  *
- * put_get OPERATION BYTES TIME_MS WINDOW: OPERATION is put or get, WINDOW of which are under way together, or pingpong.
- * Writes "rsmperf-mpi BYTES COUNT MEDIAN", ns for one operation.
+ * put_get OPERATION BYTES TIME_MS WINDOW: OPERATION is put or get, WINDOW of which are under way
+ * together, or pingpong. Writes "rsmperf-mpi BYTES COUNT MEDIAN", ns for one operation.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>

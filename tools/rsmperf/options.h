@@ -21,7 +21,7 @@ enum {
 
 enum role {
     ROLE_BOTH,   /* exporter and importers on this host */
-    ROLE_SERVE,  /* the far side, for another rsmperf */
+    ROLE_SERVE,  /* the remote side, for another rsmperf */
     ROLE_MEASURE /* against a server */
 };
 

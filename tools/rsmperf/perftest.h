@@ -13,7 +13,7 @@ void perftest_limit(const struct options *options, struct result *result);
  * Read a program's table.
  * @param text       its standard output.
  * @param bytes      the size whose line is wanted.
- * @param bandwidth  it is one of those that tell bandwidth, run with --report_gbits.
+ * @param bandwidth  the program measures bandwidth, and runs with --report_gbits.
  * @return false: there is no such line, or it makes no sense.
  */
 bool perftest_parse(const char *text, size_t bytes, bool bandwidth, struct figure *figure);

@@ -13,8 +13,8 @@ enum { PROGRAM_TEXT_BYTES = 16384 };
 /** Run one program with these words, which end with NULL. */
 bool program_run(const char *const words[], char text[PROGRAM_TEXT_BYTES]);
 
-/** Run a server, and a client as soon as the server listens, of which @p text is. Words are parted by
- *  spaces. The server is ended then. */
+/** Run a server, and a client as soon as the server listens, of which @p text is. Words are parted
+ *  by spaces. The server is ended then. */
 bool program_pair(const char *server, const char *client, char text[PROGRAM_TEXT_BYTES]);
 
 /** A port of this host that was free just now. */
@@ -28,7 +28,7 @@ unsigned program_port(void);
  */
 bool program_is_there(const char *program, const char *package, const char *then, bool *said);
 
-/** Say that a program failed: the last line of what it wrote tells why. */
+/** Report that a program failed, with its last line of output as the reason. */
 void program_complain(const char *program, char text[PROGRAM_TEXT_BYTES]);
 
 #endif

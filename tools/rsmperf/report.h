@@ -9,7 +9,7 @@ enum { REPORT_BYTES = 320 };
 
 /* Failures beside those of RSMAPI, which are positive. */
 enum trouble {
-    TROUBLE_NO_ANSWER = -1, /**< the far side is silent */
+    TROUBLE_NO_ANSWER = -1, /**< the remote side is silent */
     TROUBLE_SYSTEM = -2,    /**< a system call failed: errno */
     TROUBLE_PARTNER = -3,   /**< the process that the limits need has gone */
     TROUBLE_BUSY = -4,      /**< the server has no room for another importer */

@@ -236,7 +236,7 @@ bool result_is_noisy(const struct result *result)
             (result->limit_name != NULL && result->limit.spread > NOISY_SPREAD));
 }
 
-/* What is wrong when the far side has gone is wrong with all that follows. */
+/* An error that concerns all further measurements, such as the end of the remote side. */
 static bool is_final(int error)
 {
     return error == TROUBLE_NO_ANSWER || error == TROUBLE_PARTNER || error == RSMERR_CONN_ABORTED ||
@@ -328,8 +328,8 @@ static bool measure(struct run *run, struct crew *crew, unsigned gauge, size_t b
     return true;
 }
 
-/* By the ratio, or where there is nothing to compare with, by the time. Turns whose limit could not be measured
- * come last. */
+/* By the ratio, or where there is nothing to compare with, by the time. Turns whose limit could not
+ * be measured come last. */
 static int compare(const void *a, const void *b)
 {
     const struct result *first = a, *second = b;
@@ -341,7 +341,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The turn in the middle of those that can be compared, or the first that failed. False: no use to go on. */
+/* The turn in the middle of those that can be compared, or the first that failed. False: no use to
+ * go on. */
 static bool measure_in_turns(struct run *run, struct crew *crew, unsigned gauge, size_t bytes,
                              struct result *result)
 {

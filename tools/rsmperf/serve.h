@@ -16,8 +16,8 @@ struct serve_address {
 
 /**
  * Serve importers until SIGTERM or SIGINT, or until stopped.
- * @param id     of the segment at which it is asked; 0: one of the system's choice.
- * @param ready  told once, when it can be asked or has failed.
+ * @param id     of the segment for requests; 0: the system chooses. @param ready called once, when
+ *               requests are possible or on failure.
  * @return an exit status.
  */
 int serve(const struct options *options, uint32_t id,

@@ -39,7 +39,7 @@ struct panel {
     double bytes_from, bytes_to, value_from, value_to; /* ends of the axes */
 };
 
-/* Told apart by the colour-blind, too. */
+/* Distinguishable for the colour-blind, too. */
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7"};
 
 static void print_xml(FILE *out, const char *text)

@@ -132,7 +132,8 @@ static void show_notes(FILE *out, const struct run *run)
                 machine->processors == 1 ? "" : "s");
 }
 
-/* Where there is more to compare with, that is of more interest than what goes if there is no room. */
+/* Where there is more to compare with, that is of more interest than what goes if there is no
+ * room. */
 static void choose_headings(const struct run *run, const char *headings[TABLE_COLUMNS_MAX])
 {
     static const char *const alone[] = {"OPERATION", "#BYTES",  "+#BEST", "#P50",

@@ -17,7 +17,7 @@ struct sisci_remote {
 /**
  * Make all of it.
  * @param callback  of `called`, with @p argument.
- * @return SCI_ERR_OK or what failed; sisci_remote_close() is due in any case.
+ * @return SCI_ERR_OK or the error; sisci_remote_close() is due in any case.
  */
 sci_error_t sisci_remote_open(struct sisci_remote *remote, unsigned adapter, size_t bytes,
                               sci_cb_interrupt_t callback, void *argument);

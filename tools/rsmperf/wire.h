@@ -9,7 +9,7 @@
  * page. The lane answers each event by a store into that page. It ends with its importer, which it
  * notices by the connection to the answer page.
  *
- * Either page may be overwritten by anybody who was granted access: sides check what they read.
+ * Any process with access may overwrite either page: both sides check what they read.
  */
 #ifndef RSMPERF_WIRE_H
 #define RSMPERF_WIRE_H

@@ -36,7 +36,7 @@ static bool fail(struct collector *c, const char *what, const char *why)
     return false;
 }
 
-/* A request to the node's own daemon that must succeed. */
+/* Send a request that must succeed to the node's daemon. */
 static bool ask(struct collector *c, struct rsm_msg *msg, const char *what)
 {
     char why[NOTE_BYTES];

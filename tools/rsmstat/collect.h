@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file What a node has at one moment, as its daemon and those of other nodes tell. */
+/** @file A snapshot of a node, from its daemon and those of other nodes. */
 #ifndef RSMSTAT_COLLECT_H
 #define RSMSTAT_COLLECT_H
 

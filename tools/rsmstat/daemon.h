@@ -20,23 +20,23 @@ struct daemon {
     int64_t deadline; /**< of the whole conversation */
     uint32_t sequence;
     char path[RSM_PROTO_PATH_MAX];
-    pid_t pid; /**< who answers, by the kernel's word; 0: not told */
+    pid_t pid; /**< of the daemon, from the kernel; 0: not known */
     uid_t uid;
     struct rsm_hello_reply hello;
 };
 
 /**
- * Connect to the socket @p path of node @p node and say HELLO as a process of node @p as.
- * Nothing is started. False: @p why (of @p why_size bytes) tells; there is nothing to close then.
+ * Connect to the socket @p path of node @p node and send HELLO as a process of node @p as. Nothing
+ * is started. False: @p why (of @p why_size bytes) has the reason, and there is nothing to close.
  */
 bool daemon_open(struct daemon *daemon, const char *path, uint32_t node, uint32_t as,
                  int64_t deadline, int interrupt, char *why, size_t why_size);
 
-/** Send a request and wait for its answer, which replaces it. False: @p why tells. A refusal is an
- *  answer, too: *msg has its status. */
+/** Send a request and wait for its answer, which replaces it. False: @p why has the reason. A
+ *  refusal is an answer, too: *msg has its status. */
 bool daemon_ask(struct daemon *daemon, struct rsm_msg *msg, char *why, size_t why_size);
 
-/** Whether nobody listens at @p path any more: the daemon that did has ended. */
+/** Whether no daemon listens at @p path any more. */
 bool daemon_has_gone(const char *path);
 
 void daemon_close(struct daemon *daemon);

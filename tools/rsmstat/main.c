@@ -90,7 +90,7 @@ static struct nodes list_nodes(const struct targets *targets)
     return nodes;
 }
 
-/* Tell the user what could not be shown. Whether anything was wanted in vain. */
+/* Report what could not be shown. Returns whether anything could not. */
 static bool report(const struct targets *targets, struct snapshot *const snapshots[], size_t count)
 {
     bool failed = false;
@@ -110,8 +110,8 @@ static bool report(const struct targets *targets, struct snapshot *const snapsho
     return true;
 }
 
-/* A terminal that is too low would roll, and the headings away with it: cut what it has no room for.
- * The length of the rest. */
+/* A terminal that is too low would roll, and the headings away with it: cut what it has no room
+ * for. The length of the rest. */
 static size_t fit(const char *text, size_t length)
 {
     struct winsize size;

@@ -10,7 +10,7 @@
 
 enum { THREADS = 8 };
 
-/* A node on this host, and what its daemon has told. */
+/* A node on this host, and the answer of its daemon. */
 struct other {
     uint32_t node;
     char path[RSM_PROTO_PATH_MAX];

@@ -7,8 +7,9 @@
 #include "daemon.h"
 
 /**
- * Ask the daemons of all nodes on this host that the controllers of @p into lead to, and add to its imports. What could
- * not be learned becomes a note. They are asked at the same time, so that several that do not answer cost no more than one.
+ * Ask the daemons of all nodes on this host that the controllers of @p into lead to, and add to its
+ * imports. What could not be learned becomes a note. They are asked at the same time, so that
+ * several that do not answer cost no more than one.
  * @param own  the daemon of the node itself, which knows where the others are
  * @return false: out of memory
  */

@@ -11,7 +11,7 @@ struct round {
     atomic_size_t next;
 };
 
-/* Each thread takes the next one that nobody has taken. */
+/* Each thread takes the next free one. */
 static void *take(void *argument)
 {
     struct round *round = argument;

@@ -11,10 +11,10 @@ bool segments_add(struct segments *segments, uint32_t exporter,
                   const struct rsm_inspect_item *item);
 
 /**
- * Add all that a daemon tells of its exports or of the connections to them, in the order in which they were made.
+ * Add all exports of a daemon, or the connections to them, in the order in which they were made.
  * @param what  enum rsm_inspect_what
- * @param node  0, or the node whose processes' alone are wanted
- * @return false: @p why says why. Some may have been added.
+ * @param node  0, or the node whose processes are wanted
+ * @return false: @p why has the reason. Some may have been added.
  */
 bool segments_collect(struct daemon *from, uint32_t what, uint32_t node, struct segments *segments,
                       char *why, size_t why_size);

@@ -15,7 +15,7 @@ static void limit(struct json *json, const char *key, uint64_t number)
         json_number(json, key, number);
 }
 
-/* What only the segment's owner is told. */
+/* A number that only the segment's owner sees. */
 static void owners_number(struct json *json, const char *key, uint32_t number)
 {
     if (number == RSM_INSPECT_HIDDEN)
@@ -207,7 +207,7 @@ static void show_item(struct json *json, const struct rsm_inspect_item *item)
     json_number(json, "pending_events", item->pending);
 }
 
-/* The first entries; access_list_entries tells of how many. null: only the owner is told. */
+/* The first entries; access_list_entries has their total. null: only the owner sees them. */
 static void show_access_list(struct json *json, const struct rsm_inspect_item *item)
 {
     char text[TEXT_BYTES];

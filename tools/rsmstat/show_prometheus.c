@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gauges and counters in Prometheus's text format, for the textfile collector of its node exporter. All samples of
- * a metric stand together, as the format demands.
+ * Gauges and counters in Prometheus's text format, for the textfile collector of its node exporter.
+ * All samples of a metric stand together, as the format demands.
  */
 #include <inttypes.h>
 #include <string.h>

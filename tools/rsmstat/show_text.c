@@ -193,7 +193,7 @@ static int show_links(FILE *out, const struct snapshot *s, const struct options 
     return table_end(&table, out);
 }
 
-/* A number that only the segment's owner is told. */
+/* A number that only the segment's owner sees. */
 static void owners_cell(struct table *table, uint32_t number)
 {
     if (number == RSM_INSPECT_HIDDEN)

@@ -35,7 +35,7 @@ void text_rights(char text[TEXT_BYTES], uint32_t rights);
 /** What a client has asked for: "create", "publish" or "connect". */
 const char *text_request(uint32_t type);
 
-/** The state of a far end; those of them that matter most. */
+/** Selected states of a remote controller. */
 enum { PEER_DOWN = 1, PEER_ACTIVE = 3 };
 const char *text_remote_state(uint32_t state);
 

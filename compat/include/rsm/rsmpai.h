@@ -17,9 +17,9 @@
 typedef rsmapi_access_entry_t rsm_access_entry_t;
 
 /*
- * The flags become 0 if they are missing: the appended zeros are the missing argument, or nobody's.
- * Parentheses call the function itself. Its name without an argument list is not touched, so its
- * address can be taken.
+ * The flags become 0 if they are missing: the appended zeros are the missing argument, or are
+ * ignored. Parentheses call the function itself. Its name without an argument list is not touched,
+ * so its address can be taken.
  */
 #define rsm_memseg_export_create(...) RSM_PAI_EXPORT_CREATE(__VA_ARGS__, 0, 0)
 #define RSM_PAI_EXPORT_CREATE(controller, memseg, vaddr, size, flags, ...)                         \

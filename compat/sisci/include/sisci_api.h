@@ -288,8 +288,8 @@ void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error);
 /* ------------------------------------------------------------------ local segments */
 
 /*
- * A local segment has a state for each adapter: not prepared, prepared, available. Nodes can connect
- * while it is available on one of them. sisci(7) has the states and what leads where.
+ * A local segment has a state for each adapter: not prepared, prepared, available. Nodes can
+ * connect while it is available on one of them. sisci(7) has the states and what leads where.
  */
 
 /**
@@ -310,9 +310,9 @@ void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int 
                       unsigned int flags, sci_error_t *error);
 
 /**
- * End a segment, in whatever state. Those who are connected go on to share its memory, and are asked
- * to leave; its id is free. Whoever waits for its events gets SCI_ERR_CANCELLED; a callback that
- * runs is waited for, unless it is the one that calls this.
+ * End a segment, in whatever state. Connected importers go on to share its memory, and are asked to
+ * leave; its id is free. Waits for its events return SCI_ERR_CANCELLED. A running callback is
+ * waited for, unless it is the caller.
  *
  * A segment that another process is attached to goes on with that one, as long as the process lives
  * that made it.
@@ -341,7 +341,7 @@ void SCISetSegmentAvailable(sci_local_segment_t segment, unsigned int localAdapt
                             unsigned int flags, sci_error_t *error);
 
 /**
- * Let nobody connect any more. Those who are connected stay so.
+ * Forbid new connections. Existing ones stay.
  * @param flags  SCI_FLAG_NOTIFY: they are asked to leave. SCI_FLAG_FORCE_DISCONNECT: they are asked
  *               and cut off, on all adapters; what they store does not reach the segment.
  * @param error  also SCI_ERR_ILLEGAL_OPERATION: it is not available; or it is to be cut off, and
@@ -384,8 +384,8 @@ void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned
 
 /**
  * Wait for the next event of a segment's connections: SCI_CB_CONNECT for each, and when it ends one
- * of SCI_CB_DISCONNECT and SCI_CB_LOST. Events are kept from when it becomes available. A cancellation
- * point; signals do not end it.
+ * of SCI_CB_DISCONNECT and SCI_CB_LOST. Events are kept from when it becomes available. A
+ * cancellation point; signals do not end it.
  * @param sourceNodeId    receives the importer's node; may be NULL.
  * @param localAdapterNo  receives 0; may be NULL.
  * @param timeout         milliseconds; 0: only look; SCI_INFINITE_TIMEOUT.
@@ -409,8 +409,8 @@ sci_segment_cb_reason_t SCIWaitForLocalSegmentEvent(sci_local_segment_t segment,
  * @param timeout   is not used: the segment is available, or it is not.
  * @param callback  called for events if SCI_FLAG_USE_CALLBACK is given; first with
  *                  SCI_CB_OPERATIONAL.
- * @param flags     SCI_FLAG_USE_CALLBACK; with it SCI_FLAG_ASYNCHRONOUS_CONNECT: return at once, and
- *                  tell what has come of it by the callback, SCI_CB_OPERATIONAL or SCI_CB_LOST with
+ * @param flags     SCI_FLAG_USE_CALLBACK; with it SCI_FLAG_ASYNCHRONOUS_CONNECT: return at once,
+ *                  and report the outcome by the callback, SCI_CB_OPERATIONAL or SCI_CB_LOST with
  *                  the error; SCI_FLAG_DMA_GLOBAL, which changes nothing. SCI_FLAG_BROADCAST:
  *                  SCI_ERR_FLAG_NOT_IMPLEMENTED.
  * @param error     also SCI_ERR_NO_SUCH_SEGMENT: not available, or the node does not answer;
@@ -449,10 +449,10 @@ sci_segment_cb_reason_t SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segmen
  * @param addr    used with SCI_FLAG_FIXED_MAP_ADDR alone.
  * @param flags   SCI_FLAG_READONLY_MAP: a store raises SIGSEGV. SCI_FLAG_FIXED_MAP_ADDR: the first
  *                byte is to be at @p addr, which has the place in its page that the byte has in its
- *                own, and nothing is mapped there. Of remote segments those that choose how hardware
- *                stores and reads change nothing; SCI_FLAG_LOCK_OPERATION, SCI_FLAG_BROADCAST,
- *                SCI_FLAG_CONDITIONAL_INTERRUPT_MAP and SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP:
- *                SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ *                own, and nothing is mapped there. Of remote segments those that choose how
+ *                hardware stores and reads change nothing; SCI_FLAG_LOCK_OPERATION,
+ *                SCI_FLAG_BROADCAST, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP and
+ *                SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP: SCI_ERR_FLAG_NOT_IMPLEMENTED.
  * @param error   also SCI_ERR_OUT_OF_RANGE; SCI_ERR_ILLEGAL_ADDRESS: @p addr cannot be;
  *                SCI_ERR_NOT_CONNECTED; SCI_ERR_ILLEGAL_OPERATION: there is no memory.
  * @return where byte @p offset of the segment is; NULL on error.
@@ -475,8 +475,8 @@ void SCICacheSync(sci_map_t map, void *addr, size_t length, unsigned int flags, 
 
 /* ------------------------------------------------------------------ sequences and copies */
 
-/** Make a sequence, which tells whether what was stored through a map has arrived. It begins a
- *  span. @param flags  0 or SCI_FLAG_FAST_BARRIER, which changes nothing. */
+/** Make a sequence, which reports whether stores through a map have arrived. It begins a span.
+ *  @param flags 0 or SCI_FLAG_FAST_BARRIER, which changes nothing. */
 void SCICreateMapSequence(sci_map_t map, sci_sequence_t *sequence, unsigned int flags,
                           sci_error_t *error);
 void SCIRemoveSequence(sci_sequence_t sequence, unsigned int flags, sci_error_t *error);
@@ -496,9 +496,9 @@ sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence, unsigned int fla
 sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence, unsigned int flags,
                                        sci_error_t *error);
 
-/** What was stored before, through any map, arrives before what is stored afterwards. @p sequence may
- *  be NULL, and @p flags are not looked at; with SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY SCIFlush() orders
- *  what the processor itself stores and no more. */
+/** What was stored before, through any map, arrives before what is stored afterwards. @p sequence
+ *  may be NULL, and @p flags are not looked at; with SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY SCIFlush()
+ *  orders what the processor itself stores and no more. */
 void SCIStoreBarrier(sci_sequence_t sequence, unsigned int flags);
 void SCIFlush(sci_sequence_t sequence, unsigned int flags);
 
@@ -511,8 +511,8 @@ void SCIFlushReadBuffers(sci_sequence_t sequence);
  * @param sequence      may be NULL.
  * @param remoteMap     of a remote or a local segment.
  * @param remoteOffset  in bytes from the start of the map.
- * @param flags         SCI_FLAG_BLOCK_READ; SCI_FLAG_ERROR_CHECK: with a sequence, make sure that it
- *                      has arrived, if need be by copying again.
+ * @param flags         SCI_FLAG_BLOCK_READ; SCI_FLAG_ERROR_CHECK: with a sequence, make sure that
+ *                      it has arrived, if need be by copying again.
  * @param error         also SCI_ERR_OUT_OF_RANGE; SCI_ERR_TRANSFER_FAILED;
  *                      SCI_ERR_ILLEGAL_OPERATION: the map is read-only.
  */
@@ -526,8 +526,8 @@ void SCIMemCopy(void *memAddr, sci_map_t remoteMap, unsigned int remoteOffset, u
 void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size, unsigned int flags,
                  sci_error_t *error);
 
-/** Copy from one map to another, of segments of any kind. @param flags  0 or SCI_FLAG_ERROR_CHECK: wait
- *  until it has arrived. @param error  as of SCIMemCpy(). */
+/** Copy from one map to another, of segments of any kind. @param flags 0 or SCI_FLAG_ERROR_CHECK:
+ *  wait until it has arrived. @param error as of SCIMemCpy(). */
 void SCITransferBlock(sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t destinationMap,
                       unsigned int destinationOffset, unsigned int size, unsigned int flags,
                       sci_error_t *error);
@@ -540,7 +540,7 @@ void SCITransferBlock(sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t 
  *                  SCI_ERR_TRANSFER_FAILED. The handle ends when it has returned; what it returns
  *                  does not matter.
  * @param flags     SCI_FLAG_USE_CALLBACK; SCI_FLAG_ERROR_CHECK, which changes nothing.
- * @param error     what can be told at once.
+ * @param error     errors that are detected at once.
  */
 void SCITransferBlockAsync(sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t destinationMap,
                            unsigned int destinationOffset, unsigned int size,
@@ -567,7 +567,7 @@ void SCIAbortBlockTransfer(sci_block_transfer_t block, unsigned int flags, sci_e
  *     SCI_DMAQUEUE_GATHER   while it has entries of SCIEnqueueDMATransfer(),
  *     SCI_DMAQUEUE_POSTED   from the call that starts a transfer until the transfer has ended,
  *     SCI_DMAQUEUE_DONE     when all bytes have arrived,
- *     SCI_DMAQUEUE_ABORTED  when it was told to stop, and some of them may have,
+ *     SCI_DMAQUEUE_ABORTED  when it was aborted, and some of them may have,
  *     SCI_DMAQUEUE_ERROR    when the fabric has failed, and some of them may have.
  *
  * A transfer is checked as a whole before anything is moved. While it runs, its segments are busy:
@@ -576,8 +576,8 @@ void SCIAbortBlockTransfer(sci_block_transfer_t block, unsigned int flags, sci_e
 
 /**
  * Make a queue.
- * @param maxEntries  how many entries SCIEnqueueDMATransfer() may gather; nothing else has to do with
- *                    it.
+ * @param maxEntries  how many entries SCIEnqueueDMATransfer() may gather; nothing else has to do
+ *                    with it.
  * @param flags       0.
  */
 void SCICreateDMAQueue(sci_desc_t sd, sci_dma_queue_t *dq, unsigned int localAdapterNo,
@@ -599,8 +599,8 @@ sci_dma_queue_state_t SCIDMAQueueState(sci_dma_queue_t dq);
  * @param timeout  milliseconds, or SCI_INFINITE_TIMEOUT.
  * @param flags    0; those that choose an engine change nothing.
  * @param error    also SCI_ERR_TIMEOUT: it is still POSTED; SCI_ERR_ILLEGAL_OPERATION: the latest
- *                 transfer has a callback; in ABORTED SCI_ERR_CANCELLED; in ERROR what has happened,
- *                 as of SCIStartDmaTransfer() with SCI_FLAG_DMA_WAIT.
+ *                 transfer has a callback; in ABORTED SCI_ERR_CANCELLED; in ERROR what has
+ *                 happened, as of SCIStartDmaTransfer() with SCI_FLAG_DMA_WAIT.
  * @return the state.
  */
 sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t dq, unsigned int timeout,
@@ -618,9 +618,9 @@ void SCIAbortDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error
  * @param localOffset    bytes from the start of the segment, as @p remoteOffset.
  * @param size           bytes, not 0.
  * @param callback       called once, by a thread of the library, if SCI_FLAG_USE_CALLBACK is given:
- *                       with SCI_ERR_OK if the queue is DONE, SCI_ERR_CANCELLED if it is ABORTED, and
- *                       else what has happened. It may start the next transfer. What it returns does
- *                       not matter.
+ *                       with SCI_ERR_OK if the queue is DONE, SCI_ERR_CANCELLED if it is ABORTED,
+ *                       and else what has happened. It may start the next transfer. What it returns
+ *                       does not matter.
  * @param flags          SCI_FLAG_USE_CALLBACK, SCI_FLAG_DMA_READ; SCI_FLAG_DMA_WAIT: return when it
  *                       has ended, and not with SCI_FLAG_USE_CALLBACK; SCI_FLAG_DMA_GLOBAL,
  *                       SCI_FLAG_DMA_SYSDMA, SCI_FLAG_DMA_ADAPTER, which change nothing;
@@ -666,10 +666,10 @@ void DISStartDmaTransferVec(sci_dma_queue_t dq, sci_local_segment_t localSegment
 /**
  * Add a transfer to those that a queue gathers.
  * @param flags  SCI_FLAG_DMA_READ; SCI_FLAG_DMA_POST: post them at once; with it SCI_FLAG_DMA_WAIT:
- *               return when all have ended; with that SCI_FLAG_DMA_RESET: and let the queue be IDLE;
- *               those that choose an engine, which change nothing.
- * @param error  as of SCIStartDmaTransfer(), and SCI_ERR_MAX_ENTRIES. SCI_ERR_ILLEGAL_OPERATION: the
- *               queue is neither IDLE nor in GATHER.
+ *               return when all have ended; with that SCI_FLAG_DMA_RESET: and let the queue be
+ *               IDLE; those that choose an engine, which change nothing.
+ * @param error  as of SCIStartDmaTransfer(), and SCI_ERR_MAX_ENTRIES. SCI_ERR_ILLEGAL_OPERATION:
+ *               the queue is neither IDLE nor in GATHER.
  * @return the state.
  */
 sci_dma_queue_state_t SCIEnqueueDMATransfer(sci_dma_queue_t dq, sci_local_segment_t localSegment,
@@ -740,16 +740,17 @@ char *SCIGetAdapterFamilyString(unsigned int type);
 /* ------------------------------------------------------------------ interrupts */
 
 /*
- * A trigger that arrives while nobody waits is kept: each wait, or each call of the callback, takes
- * one. What the sender has stored and flushed, copied or completed by DMA before it triggers is
- * visible to whoever takes the trigger.
+ * A trigger without a waiting thread is kept: each wait, or each call of the callback, takes one.
+ * What the sender has stored and flushed, copied or completed by DMA before it triggers is visible
+ * to the thread that takes the trigger.
  */
 
 /**
- * Create an interrupt of this node. Its number is free again when it is removed or the process ends.
+ * Create an interrupt of this node. Its number is free again when it is removed or the process
+ * ends.
  * @param interruptNo  SCI_FLAG_FIXED_INTNO: its number, any; else it receives one that was free.
- * @param flags        SCI_FLAG_USE_CALLBACK, SCI_FLAG_FIXED_INTNO; SCI_FLAG_SHARED_INT: processes of
- *                     the same user may have the number together, and each gets all triggers;
+ * @param flags        SCI_FLAG_USE_CALLBACK, SCI_FLAG_FIXED_INTNO; SCI_FLAG_SHARED_INT: processes
+ *                     of the same user may have the number together, and each gets all triggers;
  *                     SCI_FLAG_COUNTING_INT: as all are.
  * @param error        also SCI_ERR_SEGMENTID_USED: the number is taken.
  */
@@ -807,9 +808,9 @@ void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data, u
 
 /**
  * As SCIConnectInterrupt(), without its flag. With SCI_FLAG_BROADCAST and @p nodeId
- * DIS_BROADCAST_NODEID_GROUP_ALL: to all who have created the number on the own node and on those that
- * the adapter reaches, now or later. SCI_ERR_NO_SUCH_INTNO: there are none; SCI_ERR_ILLEGAL_NODEID:
- * the flag with another node.
+ * DIS_BROADCAST_NODEID_GROUP_ALL: to all interrupts with the number on the local node and on those
+ * that the adapter reaches, now or later. SCI_ERR_NO_SUCH_INTNO: there are none;
+ * SCI_ERR_ILLEGAL_NODEID: the flag with another node.
  */
 void SCIConnectDataInterrupt(sci_desc_t sd, sci_remote_data_interrupt_t *interrupt,
                              unsigned int nodeId, unsigned int localAdapterNo,
@@ -822,9 +823,9 @@ void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt, unsigned 
  * Send a message, at most 1024 bytes. It never waits for the receiver.
  * @param data   may be NULL if @p length is 0.
  * @param flags  0.
- * @param error  as of SCITriggerInterrupt(); SCI_ERR_NOSPC: the receiver has 256 messages that it has
- *               not taken, and this one has not been sent; of a group: one of the receivers, and
- *               the others have it; SCI_ERR_OUT_OF_RANGE: too long.
+ * @param error  as of SCITriggerInterrupt(); SCI_ERR_NOSPC: the receiver has 256 messages that it
+ *               has not taken, and this one has not been sent; of a group: one of the receivers,
+ *               and the others have it; SCI_ERR_OUT_OF_RANGE: too long.
  */
 void SCITriggerDataInterrupt(sci_remote_data_interrupt_t interrupt, void *data, unsigned int length,
                              unsigned int flags, sci_error_t *error);
@@ -833,8 +834,9 @@ void SCITriggerDataInterrupt(sci_remote_data_interrupt_t interrupt, void *data, 
 
 /*
  * Functions for registers of adapters, conditional interrupts, channels of DMA engines and devices.
- * They are there so that programs link, and report SCI_ERR_NOT_IMPLEMENTED; SCIConnectSCISpace() reports SCI_ERR_ACCESS. A
- * handle that they would have made is NULL, a number that they return is 0.
+ * They are there so that programs link, and report SCI_ERR_NOT_IMPLEMENTED; SCIConnectSCISpace()
+ * reports SCI_ERR_ACCESS. A handle that they would have made is NULL, a number that they return is
+ * 0.
  */
 
 unsigned int SCIGetCSRRegister(sci_desc_t sd, unsigned int localAdapterNo, unsigned int SCINodeId,

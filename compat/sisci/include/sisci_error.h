@@ -45,7 +45,7 @@ typedef enum {
     SCI_ERR_SEGMENTID_USED = SISCI_ERR_MASK | 0x918, /**< of a segment or an interrupt */
     SCI_ERR_INTNO_USED = SCI_ERR_SEGMENTID_USED,
     SCI_ERR_SYSTEM = SISCI_ERR_MASK | 0x919,    /**< the system refused, or there is no daemon */
-    SCI_ERR_CANCELLED = SISCI_ERR_MASK | 0x91a, /**< it was removed while somebody waited */
+    SCI_ERR_CANCELLED = SISCI_ERR_MASK | 0x91a, /**< it was removed during the wait */
     SCI_ERR_NOT_CONNECTED = SISCI_ERR_MASK | 0x91b,
     SCI_ERR_NOT_AVAILABLE = SISCI_ERR_MASK | 0x91c,
     SCI_ERR_INCONSISTENT_VERSIONS = SISCI_ERR_MASK | 0x91d, /**< of library and daemon */

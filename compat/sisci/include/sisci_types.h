@@ -17,7 +17,8 @@
 #endif
 
 /* Handles. They are compared and copied, and never dereferenced: the library looks them up, so that
- * one that is not of the right kind, or of a resource that has gone, is an error and does no harm. */
+ * one that is not of the right kind, or of a resource that has gone, is an error and does no
+ * harm. */
 typedef struct sci_desc *sci_desc_t;                     /**< virtual device: a group of the rest */
 typedef struct sci_local_segment *sci_local_segment_t;   /**< memory of this node */
 typedef struct sci_remote_segment *sci_remote_segment_t; /**< a connection to such memory */

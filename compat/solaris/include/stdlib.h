@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/** Path of the program that this process runs; NULL if the system does not tell. The text is the
- *  library's, always the same. */
+/** Path of the program that this process runs; NULL if it is not known. The text is the library's,
+ *  always the same. */
 const char *getexecname(void);
 
 /* glibc's own functions, which it declares in <malloc.h> and <unistd.h>. */

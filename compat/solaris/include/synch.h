@@ -28,7 +28,7 @@
 #define LOCK_PRIO_PROTECT 0x20 /* the owner runs at the priority that the argument points to */
 #define LOCK_ROBUST       0x40 /* the death of the owner is EOWNERDEAD for the next one */
 
-/* The members are nobody's business. */
+/* The members are private. */
 typedef struct {
     pthread_mutex_t rsm_mutex;
     unsigned int rsm_robust;
@@ -80,7 +80,7 @@ int mutex_destroy(mutex_t *mp);
 
 /**
  * Lock. Robust mutexes: EOWNERDEAD is a success too; the caller has the mutex and repairs what it
- * guards. ENOTRECOVERABLE: somebody could not. LOCK_ERRORCHECK: EDEADLK.
+ * guards. ENOTRECOVERABLE: an earlier owner did not repair it. LOCK_ERRORCHECK: EDEADLK.
  */
 int mutex_lock(mutex_t *mp);
 
@@ -88,7 +88,7 @@ int mutex_lock(mutex_t *mp);
 int mutex_trylock(mutex_t *mp);
 
 /** EPERM where the type checks and the caller is not the owner. After EOWNERDEAD without
- *  mutex_consistent() nobody can lock it any more. */
+ *  mutex_consistent() it cannot be locked any more. */
 int mutex_unlock(mutex_t *mp);
 
 /** After EOWNERDEAD: what the mutex guards is in order again. EINVAL if there was none. */

@@ -21,7 +21,7 @@ typedef unsigned int thread_key_t;
 /* Flags of thr_create(). */
 #define THR_BOUND     0x001 /* a kernel thread of its own: all have one */
 #define THR_NEW_LWP   0x002 /* one kernel thread more: each brings its own */
-#define THR_DETACHED  0x040 /* nobody joins it */
+#define THR_DETACHED  0x040 /* it cannot be joined */
 #define THR_SUSPENDED 0x080 /* it starts with thr_continue() */
 #define THR_DAEMON    0x100 /* the process does not stay for it, nor does thr_join(0) */
 
@@ -50,10 +50,10 @@ int thr_create(void *stack_base, size_t stack_size, void *(*start)(void *), void
 /**
  * Wait for a thread's end and take its status.
  *
- * @param id  whom; 0 is any undetached thread for which nobody else waits, but no daemon.
- * @param[out] departed, status  unless NULL; on success only.
- * @return ESRCH (no undetached thread with this id, or somebody else took its status), EDEADLK (the
- *         caller itself; with 0 also if all other threads are daemons or wait here for any).
+ * @param id  the thread; 0: any undetached thread that no other waits for, except daemons.
+ * @param[out] departed, status unless NULL; on success only.
+ * @return ESRCH (no undetached thread with this id, or another thread took its status), EDEADLK
+ *         (the caller itself; with 0 also if all other threads are daemons or wait here for any).
  */
 int thr_join(thread_t id, thread_t *departed, void **status);
 

@@ -184,7 +184,7 @@ static enum rsm_status shm_offer(struct rsm_node_port *port, const struct rsm_ex
                                  const struct rsm_importer *importer, struct rsm_offer *offer,
                                  struct rsm_node_offer **made)
 {
-    (void)importer; /* only who is sent the descriptors has them */
+    (void)importer; /* only the process that gets the descriptors has the memory */
     if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0 ||
         !pieces_are_possible(port, pieces, count))
         return RSM_ST_INVALID;
@@ -214,8 +214,9 @@ static enum rsm_status shm_offer_take(struct rsm_node_port *port,
 
 static void shm_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
-    /* A mapping in another process cannot be taken back. The exporter therefore leaves the extent
-     * (the page swap), and what importers go on to read and write is memory that is nobody's. */
+    /* A mapping in another process cannot be revoked. The exporter therefore leaves the extent (by
+     * a page swap), and importers go on to read and write memory that no longer belongs to any
+     * segment. */
     (void)port, (void)made;
 }
 

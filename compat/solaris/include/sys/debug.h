@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Assertions. VERIFY() and its relatives always look; ASSERT() and its relatives only where DEBUG is
- * defined. What fails is written to stderr with file and line, and the
- * process ends by abort().
+ * Assertions. VERIFY() and its relatives always look; ASSERT() and its relatives only where DEBUG
+ * is defined. What fails is written to stderr with file and line, and the process ends by abort().
  *
- * VERIFY3S(), VERIFY3U() and VERIFY3P() compare signed numbers, unsigned ones and pointers, and show
- * both sides: VERIFY3S(count, <=, limit).
+ * VERIFY3S(), VERIFY3U() and VERIFY3P() compare signed numbers, unsigned ones and pointers, and
+ * show both sides: VERIFY3S(count, <=, limit).
  */
 #ifndef _RSM_SOLARIS_SYS_DEBUG_H
 #define _RSM_SOLARIS_SYS_DEBUG_H

@@ -25,10 +25,10 @@ extern "C" {
  * @param idtype     P_PID (all threads of a process) or P_LWPID (a thread of this process).
  * @param id         whose, or P_MYID.
  * @param processor  its number, PBIND_NONE or PBIND_QUERY.
- * @param[out] previous  unless NULL, the binding until now: of a process, that of its first thread.
+ * @param[out] previous unless NULL, the binding until now: of a process, that of its first thread.
  * A thread that may run on one processor only counts as bound.
  * @return 0, or -1 with errno EINVAL (no such kind of id, processor not there or not allowed),
- * ESRCH (nobody has that id), EPERM.
+ *         ESRCH (no such thread or process), EPERM.
  */
 int processor_bind(int idtype, id_t id, processorid_t processor, processorid_t *previous);
 

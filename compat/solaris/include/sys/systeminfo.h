@@ -38,7 +38,7 @@ extern "C" {
  * @param count  size of @p buf; with 0 nothing is written.
  * @return bytes that the whole string needs, its NUL included: a result above @p count says "cut
  *         off". Or -1 with errno EINVAL (unknown command, negative count, the machine does not
- *         tell, new value too long or not ended within @p count bytes), EFAULT (NULL buffer),
+ *         provide it, new value too long or not ended within @p count bytes), EFAULT (NULL buffer),
  *         EPERM (may not set).
  */
 int sysinfo(int command, char *buf, long count) __asm__("rsm_solaris_sysinfo");

@@ -2,8 +2,8 @@
 /**
  * @file
  * `<sys/types.h>` and the types that Solaris's had besides. As in `<rsm/base_types.h>`, which has
- * those that RSMAPI itself needs, each is guarded by `__<name>_defined`: whoever has a type already
- * defines that macro and keeps his own.
+ * those that RSMAPI itself needs, each is guarded by `__<name>_defined`: code that has a type
+ * already defines that macro and keeps its own.
  */
 #ifndef _RSM_SOLARIS_SYS_TYPES_H
 #define _RSM_SOLARIS_SYS_TYPES_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file `<sys/utsname.h>`, and the size of its strings by Solaris's name also in strict dialects. */
+/** @file `<sys/utsname.h>`, and the size of its strings by Solaris's name also in strict
+ *  dialects. */
 #ifndef _RSM_SOLARIS_SYS_UTSNAME_H
 #define _RSM_SOLARIS_SYS_UTSNAME_H
 #pragma GCC system_header

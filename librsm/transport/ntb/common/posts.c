@@ -10,8 +10,8 @@ bool ntb_posts_between(uint64_t before, uint64_t now, struct rsm_signals *posted
     if (number > RSM_SIGNALS_MAX)
         return false;
     posted->count = number;
-    /* If all new ones belong to the last run, they came when that began: behind another post, or at
-     * once. A run that is as long as it can be said does not tell how long it was. */
+    /* If all new ones belong to the last run, they came when that began: after another post, or at
+     * once. A run of the maximal length may have been longer. */
     bool all_late = coalesced == run && run < NTB_POSTS_RUN_MAX && number > 0 &&
                     at != ((uint32_t)before & 0xff);
     posted->coalesced = coalesced > 0 && !all_late;

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The counter of a connection: a word in the exporter's pool that the importer's host alone writes,
- * and whose differences say what the importer has posted. The exporter compares the word with what
- * it was at its last look; so nothing is lost if it looks late, and nothing has to be written back.
+ * The counter of a connection: a word in the exporter's pool that only the importer's host writes.
+ * The exporter compares it with the value that it read last. The difference shows what the importer
+ * has posted, so no post is lost if the exporter reads late, and nothing has to be written back.
  *
  * From the lowest bit:
  *
- *   32 bits  posts that accumulate
- *    8 bits  the lowest bits of that number at the latest post that coalesces
- *    8 bits  how many posts that coalesce there were at that number, at most 255
- *   16 bits  posts that coalesce
+ * 32 bits posts that accumulate 8 bits the lowest bits of that number at the latest post that
+ *    coalesces 8 bits how many posts that coalesce there were at that number, at most 255 16 bits
+ *    posts that coalesce
  *
- * What matters of posts that coalesce is whether one of them came before the first that
- * accumulates, because behind a signal that nobody has taken they do not count.
+ * Of posts that coalesce it matters only whether one came before the first that accumulates: after
+ * a signal that is not taken they do not count.
  *
  * The importer's port writes it: the kernel module for its own (rsm_ntb.h).
  */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What is in the offers of the NTB transport. There are two kinds, because an import goes through
- * the importer's own node:
+ * What is in the offers of the NTB transport. There are two kinds, because an import uses the
+ * importer's local node:
  *
- *  - a *grant* goes from the exporter's node to the importer's: where the segment lies in the
- *    exporter's pool, and in which session that holds. It has no descriptors.
+ *  - a *grant* goes from the exporter's node to the importer's: the segment's place in the
+ *    exporter's pool, and the session for which it is valid. It has no descriptors.
  *  - a *ticket* goes from a node to a process of its own host: which descriptors to map where, and
- *    how the connection's health is told.
+ *    where to read the connection's health.
  *
  * A grant comes from another host, a ticket from the daemon. Both are checked in full.
  */

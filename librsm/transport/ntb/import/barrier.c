@@ -37,8 +37,8 @@ enum rsm_status ntb_barrier_close(struct ntb_barrier *barrier, struct rsm_conn *
     if (!ntb_barrier_alive(barrier))
         return RSM_ST_ABORTED;
     count_errors(barrier, conn);
-    /* All ones is what a link gives that does not answer. If that lasts the session ends, and the
-     * status page tells; any other value is that of another session. */
+    /* A link that does not answer reads as all ones. If that lasts the session ends, and the status
+     * page shows it. Any other value is that of another session. */
     if (found == UINT64_MAX)
         return RSM_ST_TRANSFER;
     if (found != barrier->expected) {

@@ -36,8 +36,8 @@ static inline bool ntb_barrier_alive(const struct ntb_barrier *barrier)
 }
 
 /**
- * Close: all earlier accesses have happened, or have not. The errors that the link has counted since
- * the import began become the failures of @p conn.
+ * Close: all earlier accesses have happened, or have not. The errors that the link has counted
+ * since the import began become the failures of @p conn.
  * @return RSM_ST_OK; RSM_ST_TRANSFER: the link does not answer, and the session is still the same:
  *         repeating the stores may repair it; RSM_ST_ABORTED: the import has ended, and
  *         ntb_barrier_alive() says so from now on.

@@ -79,8 +79,8 @@ static const char *target_name(const char *link, char *target, size_t size)
     return slash != NULL ? slash + 1 : target;
 }
 
-/* Whether it is a descriptor of the kernel module, whose mappings never raise a signal: sysfs
- * knows the device as rsm_ntbN, and nobody but a module gives it a name. */
+/* Whether it is a descriptor of the kernel module, whose mappings never raise a signal: the
+ * device's name in sysfs is rsm_ntbN, and only a module can set that. */
 static bool is_module_descriptor(int fd)
 {
     static const char prefix[] = "rsm_ntb";
@@ -230,8 +230,8 @@ static enum rsm_status ntb_connect(struct rsm_port *port, const struct rsm_offer
 
 /* ------------------------------------------------------------------ transfer */
 
-/* An import that has ended reaches nobody. A port that cuts sees to that; else it is for put and
- * get to see. They do not report it: barriers do. */
+/* Accesses of an ended import reach no memory. A port that cuts ensures that; otherwise put and get
+ * check it. Barriers report it, not put and get. */
 static enum rsm_status ntb_put(struct rsm_conn *conn, uint64_t offset, const void *src,
                                size_t length)
 {
@@ -318,7 +318,7 @@ static enum rsm_status ntb_health(struct rsm_conn *conn)
 
 /* ------------------------------------------------------------------ signals */
 
-/* To a segment that is gone a signal goes as stores do: to nobody. Barriers report that. */
+/* A signal to a segment that has gone is lost, as stores are. Barriers report that. */
 static enum rsm_status ntb_post(struct rsm_conn *conn, bool coalesce)
 {
     const struct ntb_conn *ntb = ntb_of(conn);

@@ -23,7 +23,7 @@ static void end(struct ntb_poster *poster)
     close(poster->device);
 }
 
-/* An import that has ended reaches nobody, and barriers report it. */
+/* A post of an ended import has no receiver, and barriers report it. */
 static enum rsm_status post(const struct ntb_poster *poster, bool coalesce)
 {
     if (ioctl(poster->device, RSM_NTB_POST, coalesce ? RSM_NTB_POST_COALESCE : 0) == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The device of the kernel module: how it is opened, and what is told of a module or a bridge that
- * cannot be used. @p name is the device's everywhere.
+ * The device of the kernel module: open it, and explain why a module or a bridge cannot be used.
+ * @p name is the device's.
  */
 #ifndef NTB_CHARDEV_H
 #define NTB_CHARDEV_H

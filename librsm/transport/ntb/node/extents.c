@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Extents: made of ranges of the pool or behind it, and quarantined until nobody can have them
- * any more. */
+/* Extents: ranges of the pool or behind it. They are quarantined until no process can have them any
+ * more. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -259,7 +259,7 @@ static void give_up(struct ntb_window *window, struct ntb_extent *extent)
     int memfd = extent->in_place ? extent->base.fd : -1;
     pthread_mutex_lock(&window->lock);
     extent->given_up = true;
-    if (extent->hh.tbl == NULL) /* of events about it nobody will know which extent they mean */
+    if (extent->hh.tbl == NULL) /* events about it could not be attributed */
         window->lost = true;
     ntb_extent_changed(window, extent);
     pthread_mutex_unlock(&window->lock);

@@ -139,8 +139,8 @@ enum rsm_status ntb_offer_make(struct rsm_node_port *port, const struct rsm_exte
 
 void ntb_offer_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
-    /* What a process of this host has mapped cannot be taken back, and the other host is told by
-     * the daemons: the exporter leaves the extent. */
+    /* A mapping of a process of this host cannot be revoked, and the daemons notify the other host:
+     * the exporter leaves the extent. */
     struct ntb_offer *offer = RSM_CONTAINER_OF(made, struct ntb_offer, base);
     offer->revoked = true;
     if (offer->local)

@@ -35,8 +35,8 @@ static void drop(const struct ntb_window *window, struct ntb_import *import,
     free(import);
 }
 
-/* Descriptors of the next piece. Status, canary and posts are told by those of the first; @p
- * post_fds are for behind the last. */
+/* Append the descriptors of the next piece. Those of the first also serve for status, canary and
+ * posts; @p post_fds follow the last piece. */
 static enum rsm_status add_piece(const struct ntb_window *window, struct ntb_import *import,
                                  const struct ntb_grant *grant, uint32_t epoch, bool writable,
                                  struct rsm_offer *local, struct ntb_ticket *ticket,

@@ -62,7 +62,7 @@ struct ntb_port_import {
     bool posts;             /**< the process can post, by the port's half there (import/poster.h) */
     unsigned post_fd_count; /**< of descriptors that it needs for that beside `data` */
     int post_fds[NTB_POST_FDS_MAX];
-    uint64_t post_word; /**< that it is told */
+    uint64_t post_word; /**< its counter */
 };
 
 enum ntb_port_event_type {
@@ -103,8 +103,8 @@ struct ntb_port_ops {
     /** The next event, oldest first; false: there is none. Any thread. */
     bool (*next)(struct ntb_port *port, struct ntb_port_event *event);
 
-    /** All extents that the port has, of this daemon and of earlier ones, as many as fit; -1: that
-     *  cannot be told. */
+    /** All extents that the port has, of this daemon and of earlier ones, as many as fit; -1: they
+     *  cannot be listed. */
     int (*extents)(struct ntb_port *port, struct ntb_port_extent *extents, unsigned capacity);
     /** Make an extent of zeros. */
     enum rsm_status (*extent_make)(struct ntb_port *port, uint64_t offset, uint64_t length,

@@ -59,7 +59,7 @@ static bool take_control(const struct port *port, int fd, uint32_t node)
 {
     struct rsm_ntb_control control = {
         .abi = RSM_NTB_ABI, .node = node, .flags = port->posts ? RSM_NTB_CONTROL_POSTS : 0};
-    /* Imports of a daemon before this one are nobody's: their connections ended with it. */
+    /* Revoke imports of an earlier daemon: their connections have ended with it. */
     struct rsm_ntb_revoke all = {.id = RSM_NTB_ALL_IMPORTS};
     if (ioctl(fd, RSM_NTB_CONTROL, &control) == 0)
         return ioctl(fd, RSM_NTB_REVOKE, &all) == 0 || errno == ENOENT;
@@ -255,7 +255,7 @@ static bool translate(const struct rsm_ntb_event *from, struct ntb_port_event *e
         [RSM_NTB_EVENT_DOWN] = NTB_PORT_DOWN,
         [RSM_NTB_EVENT_QUARANTINED] = NTB_PORT_QUARANTINED,
         [RSM_NTB_EVENT_FREE] = NTB_PORT_FREE,
-        [RSM_NTB_EVENT_ERROR] = NTB_PORT_UP, /* the status pages tell who is concerned */
+        [RSM_NTB_EVENT_ERROR] = NTB_PORT_UP, /* the status pages show which imports are affected */
         [RSM_NTB_EVENT_PEER] = NTB_PORT_PEER,
         [RSM_NTB_EVENT_OVERFLOW] = NTB_PORT_LOST,
     };

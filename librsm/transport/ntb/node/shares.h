@@ -32,7 +32,7 @@ struct ntb_user {
     uint32_t uid;
 };
 
-/** Of ranges that a daemon before this one has left: nobody knows whose they are. */
+/** The user of ranges of an earlier daemon: not known. */
 #define NTB_UNKNOWN_USER UINT32_MAX
 
 struct ntb_account {
@@ -45,9 +45,8 @@ struct ntb_shares {
     struct rsm_user_share share; /**< one_percent 0: nothing is bounded */
     uint32_t own_uid;            /**< of the daemon */
     uint64_t total[NTB_RESOURCES];
-    uint64_t used[NTB_RESOURCES]; /**< by those that the reserve is not for */
-    int64_t
-        logged_ms[NTB_RESOURCES]; /**< when the log last had that somebody is refused; 0: never */
+    uint64_t used[NTB_RESOURCES];     /**< by those that the reserve is not for */
+    int64_t logged_ms[NTB_RESOURCES]; /**< when a refusal was last logged; 0: never */
     struct ntb_account *accounts;
 };
 

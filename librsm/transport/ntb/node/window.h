@@ -2,25 +2,25 @@
 /**
  * @file
  * The window layer: extents in the pool, grants to importers of the other host, imports from there,
- * and the epochs in which they hold. Knows no hardware; that is the port's.
+ * and the epochs in which they hold. The port deals with the hardware.
  *
- * Memory of an extent is a range of the pool; or, if the port can pin and rsm.conf wants that, a
- * memfd whose pages the port shows at a range behind the pool: in place. The other host sees no
+ * The memory of an extent is a range of the pool; or, if the port can pin and rsm.conf enables it,
+ * a memfd whose pages the port shows at a range behind the pool: in place. The other host sees no
  * difference.
  *
  * The life of an extent's range: made; given up by rsmd; quarantined until every grant of it has
- * been released (which says that the importer's node has ended the import) and until the port
- * says that nobody on this host has it; then zeroed by the port and free. Until then it is in
- * its user's share.
+ * been released, which means that the importer's node has ended the import, and until the port
+ * reports that no process of this host has it; then zeroed by the port and free. Until then its
+ * user's share is charged.
  *
- * Extents are made and freed by any thread; everything else is rsmd's one thread.
+ * Any thread makes and frees extents; all else runs on rsmd's main thread.
  */
 #ifndef NTB_WINDOW_H
 #define NTB_WINDOW_H
 
 #include <pthread.h>
 
-/* A table that cannot grow must not end the daemon: whoever adds looks at hh.tbl. */
+/* A table that cannot grow must not end the daemon: after an addition, check hh.tbl. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
@@ -36,7 +36,7 @@ struct ntb_extent {
     uint32_t grants;         /**< not released */
     bool given_up;           /**< by rsmd, or by a daemon before this one */
     bool quarantined;        /**< the port waits for its release */
-    bool inherited;          /**< of a daemon before this one: nobody knows its importers */
+    bool inherited;          /**< of an earlier daemon: its importers are not known */
     bool waiting;            /**< in the window's list `waiting` */
     struct ntb_extent *prev, *next;
     struct ntb_extent *waiting_prev, *waiting_next;
@@ -81,11 +81,11 @@ struct ntb_window {
     struct ntb_extent *waiting;     /* those that the next ntb_extents_settle() has to look at */
     bool lost;      /* events about extents were lost: what the port has must be read again */
     uint64_t looks; /* how often one extent was looked at because something had happened */
-    /* what rsmd has not been told yet */
+    /* not reported to rsmd yet */
     bool ended;   /* a session, or the node on the other side is another one */
     bool changed; /* anything */
     bool gone;
-    /* what it has been told; its thread's alone */
+    /* last reported; used only by rsmd's thread */
     uint32_t reported_node;                         /* 0: no node is in reach */
     uint64_t reported_epoch;                        /* as node_state() means it */
     struct ntb_offer *offers;                       /* to importers of the other host */
@@ -110,7 +110,7 @@ void ntb_window_end(struct ntb_window *window);
  *  ntb_window_report(). Any thread. */
 void ntb_window_pump(struct ntb_window *window);
 void ntb_window_limit_users(struct rsm_node_port *port, const struct rsm_user_share *share);
-/** Tell rsmd which node is in reach, as far as it does not know. Its thread. */
+/** Report to rsmd which node is in reach, if that has changed. On rsmd's thread. */
 void ntb_window_report(struct ntb_window *window, const struct rsm_node_upcalls *up, void *context);
 
 /* extents.c */
@@ -159,9 +159,9 @@ bool ntb_offers_released(struct rsm_node_port *port, uint32_t node);
  *  there is one, and the importer's user may have one more. */
 void ntb_posts_claim(struct ntb_window *window, struct ntb_offer *offer,
                      const struct ntb_port_info *info);
-/** Nobody of the other host writes into its counter any more. */
+/** Free the counter of an offer, which the other host does not write any more. */
 void ntb_posts_drop(struct ntb_window *window, struct ntb_offer *offer);
-/** Tell rsmd what importers have posted since the last look. */
+/** Report to rsmd what importers have posted since the last call. */
 void ntb_posts_report(struct ntb_window *window, const struct rsm_node_upcalls *up, void *context);
 extern const struct rsm_node_signal_ops ntb_node_signal_ops;
 

@@ -87,7 +87,8 @@ static bool parse_address(const char *text, struct sockaddr_storage *address)
 
 /* ------------------------------------------------------------------ GIDs */
 
-/* The routable entries of one port; RoCE v1 ones too, for whoever insists on an index. */
+/* Read the routable entries of one port, and those of RoCE v1, which an index in the options can
+ * select. */
 static size_t read_gids(struct ibv_context *context, uint32_t port, struct verbs_gid *table)
 {
     static const size_t max = GIDS_MAX;

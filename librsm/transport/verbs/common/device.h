@@ -29,8 +29,8 @@ struct verbs_device {
  */
 bool verbs_device_open(const char *name, const struct verbs_options *options,
                        struct verbs_device *device);
-/** Read the options of a controller and open its device. @return RSM_ST_OK; RSM_ST_INVALID: an option
- *  is wrong; RSM_ST_NO_CONTROLLER: there is no such device. The log says why. */
+/** Read the options of a controller and open its device. @return RSM_ST_OK; RSM_ST_INVALID: an
+ *  option is wrong; RSM_ST_NO_CONTROLLER: there is no such device. The log says why. */
 enum rsm_status verbs_device_open_for(const struct rsm_controller_info *info,
                                       struct verbs_options *options, struct verbs_device *device);
 void verbs_device_close(struct verbs_device *device);

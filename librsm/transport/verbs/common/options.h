@@ -39,7 +39,7 @@ struct verbs_options {
     bool windows;                     /**< use type-2 memory windows where the device has them */
 };
 
-/** The defaults. @p timeout_ms is that of the node, 0 if it is not told. */
+/** The defaults. @p timeout_ms is that of the node; 0: not known. */
 struct verbs_options verbs_options_default(uint32_t timeout_ms);
 
 /**

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What the two halves of the verbs transport tell each other, and nothing else does.
+ * The messages between the two halves of the verbs transport.
  *
- * The node's offer says where it listens and which token opens the connection. The importer shows
- * the token in the private data of its connection request; the node accepts, binds the memory
- * windows to that connection and sends a grant: one address and key for each piece. From then on
- * the importer posts to the fabric alone; the node only returns credits for the signals (writes
- * with immediate data) it has taken. Either side ends it by disconnecting.
+ * The node's offer has the address where it listens and the token that opens the connection. The
+ * importer sends the token in the private data of its connection request. The node accepts, binds
+ * the memory windows to that connection and sends a grant: one address and key for each piece. From
+ * then on the importer accesses the memory by itself; the node only returns credits for the signals
+ * (writes with immediate data) it has taken. Either side ends the connection by disconnecting.
  *
- * Signals of the exporter go the other way as sends with immediate data and without a byte of it,
- * one at a time: the next one when the importer has said that it took the former, and none before
- * it has said that it wants them. Sends, because a write would need an importer that lets others
- * write to its memory, and none does. A node that can do so says it in `capabilities`, where
- * versions before had zeros; from another one the importer wants nothing. Bits that an importer
- * does not know mean nothing to it.
+ * Signals of the exporter go the other way, as sends with immediate data and without payload. The
+ * importer arms them first, and the next one is sent when the importer has acknowledged the last.
+ * They are sends, because a write would need memory of the importer that others may write to. A
+ * node that supports this sets a bit in `capabilities`, where earlier versions had zeros; the
+ * importer arms nothing at other nodes, and ignores bits that it does not know.
  *
- * All of it is little-endian and decoded with bounds; the decoders below accept only what an
- * honest half of this version would have written.
+ * All of it is little-endian and decoded with bounds; the decoders below accept only what an honest
+ * half of this version would have written.
  */
 #ifndef VERBS_WIRE_H
 #define VERBS_WIRE_H

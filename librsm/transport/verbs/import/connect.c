@@ -40,7 +40,7 @@ static enum rsm_status status_of_event(const struct rdma_cm_event *event)
     return RSM_ST_UNREACHABLE;
 }
 
-/* Wait for the answer to a step. *welcome is set by the one to the connection request. */
+/* Wait for the answer to a step. The answer to the connection request sets *accept_data. */
 static enum rsm_status await(struct attempt *attempt, enum rdma_cm_event_type wanted,
                              struct verbs_accept_data *accept_data)
 {
@@ -86,7 +86,7 @@ static enum rsm_status find_node(struct attempt *attempt)
     return await(attempt, RDMA_CM_EVENT_ROUTE_RESOLVED, NULL);
 }
 
-/* A completion queue with a channel that nobody waits on for ever. */
+/* Make a completion queue with a non-blocking channel. */
 static bool make_completions(struct verbs_conn *conn, int entries,
                              struct ibv_comp_channel **channel, struct ibv_cq **cq)
 {

@@ -78,7 +78,7 @@ static enum rsm_status import_open(const struct rsm_controller_info *info, struc
     made->register_from =
         verbs_register_threshold(&made->options, ibv_is_fork_initialized() == IBV_FORK_UNNEEDED);
     choose_spin(made);
-    made->path = verbs_path_of(&made->options, &made->device, 0); /* nobody may reach in here */
+    made->path = verbs_path_of(&made->options, &made->device, 0); /* no peer accesses memory here */
     if (!furnish(made)) {
         verbs_device_close(&made->device);
         free(made);

@@ -6,13 +6,13 @@
  * receive.c (messages of the node and signals of the exporter), stream.c (moving a vector),
  * transfer.c (the transfers of the table), work.c (transfers whose end is reported).
  *
- * There is no thread: whoever waits polls for all. What the node sends completes apart from what
- * is posted here, so that transfers never look at it and only signals wake who waits for them. Each
- * connection has one lock; it is let go of while a thread sleeps, spins or copies, for the caller's
- * memory may be a mapping whose fault another connection has to serve.
+ * There is no thread: a thread that waits polls for all. Messages of the node complete on another
+ * queue than posted work requests, so transfers do not poll it, and only signals wake threads that
+ * wait for them. Each connection has one lock, which is released while a thread sleeps, spins or
+ * copies, because the caller's memory may be a mapping whose fault another connection has to serve.
  *
- * The mapping engine calls transfers, order, complete and health from a SIGSEGV handler. What is
- * behind them allocates nothing where verbs_may_allocate() says no, and is no cancellation point.
+ * The mapping engine calls transfers, order, complete and health from a SIGSEGV handler. They
+ * allocate nothing if verbs_may_allocate() returns false, and are no cancellation points.
  */
 #ifndef VERBS_IMPORT_H
 #define VERBS_IMPORT_H
@@ -94,12 +94,12 @@ struct verbs_conn {
     } piece[VERBS_PIECES_MAX];
 
     pthread_mutex_t lock;    /* guards what follows, and posting and polling */
-    pthread_cond_t progress; /* something completed, or nobody sleeps for all any more */
+    pthread_cond_t progress; /* a completion came, or no thread sleeps for all any more */
     bool has_sleeper;        /* a thread sleeps on the descriptors, for all */
-    uint64_t event_since; /* when somebody who cannot take events of `events` saw one; 0: nobody */
-    bool signals_armed;   /* the node was told to send signals of the exporter */
+    uint64_t event_since; /* when a thread that cannot take events of `events` saw one; 0: never */
+    bool signals_armed;   /* signals of the exporter are armed at the node */
     bool signalled;       /* `signals` have come and were not taken */
-    bool unacknowledged;  /* ... were, and the node has not been told */
+    bool unacknowledged;  /* they were taken, and are not acknowledged */
     struct verbs_sendq sendq;
     uint32_t credit;   /* signals that may be sent */
     uint32_t received; /* messages of the node, and signals */
@@ -124,8 +124,8 @@ static inline struct verbs_port *verbs_port_of(struct rsm_port *port)
  *  system call. */
 bool verbs_may_allocate(void);
 
-/** Until verbs_cancel_let_go() of what it returns the thread is not cancelled: the locks and slots
- *  that it holds would stay so. */
+/** Disable cancellation until verbs_cancel_let_go() of the result, because a cancelled thread would
+ *  keep its locks and slots. */
 int verbs_cancel_hold(void);
 void verbs_cancel_let_go(int before);
 

@@ -58,7 +58,7 @@ free_chunk:
     return false;
 }
 
-/* A thread that reads may take the lock for reading again, whoever waits: see verbs_stream_run().
+/* A reader may take the lock for reading again, even if writers wait: see verbs_stream_run().
  */
 static void init_regions_lock(struct verbs_port *port)
 {
@@ -110,7 +110,7 @@ void verbs_bounce_put(struct verbs_port *port, struct verbs_bounce *bounce)
 
 /* ------------------------------------------------------------------ the application's own */
 
-/* Whether the range is memory at all: a registration that fails does not tell. */
+/* Whether the range is mapped: a registration that fails does not report that. */
 static bool is_mapped(void *address, size_t length)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

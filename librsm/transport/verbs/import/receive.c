@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the node sends: the grant, credits, and signals of the exporter. They have a completion
- * queue of their own. Its channel is for whoever brings the signals where they are waited for, and
- * tells of them alone: it is asked for solicited send_channel, which credits are not; and the next
- * signal comes when this one has been answered, which happens after the next was asked for.
+ * Messages of the node: the grant, credits, and signals of the exporter. They have a separate
+ * completion queue. Its channel reports only signals: it is armed for solicited completions, which
+ * credits are not. The node sends the next signal after this one is acknowledged, which happens
+ * after the channel is armed again.
  *
- * Whoever waits for a grant or for credit looks for it now and then (sendq.c).
+ * A thread that waits for a grant or for credits polls for it now and then (sendq.c).
  */
 #include <arpa/inet.h>
 
@@ -130,7 +130,7 @@ enum rsm_status verbs_arm_signals(struct rsm_conn *conn)
     return status;
 }
 
-/* Whether a signal has knocked since the last time; the descriptor is not readable any more. */
+/* Whether a signal has arrived since the last call. Makes the descriptor not readable. */
 static bool take_receive_event(struct verbs_conn *conn)
 {
     struct ibv_cq *cq;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Posting work requests, taking send_channel, waiting. Every request is signalled, so that each
- * completion tells how far the connection has come. */
+/* Post work requests, poll completions, and wait. Every request is signalled, so that each
+ * completion shows the progress of the connection. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -15,7 +15,7 @@
 enum {
     POLL_AT_ONCE = 16,
     FLUSH_TRIES = 100000,
-    ARRIVAL_NS = 200000,   /* between looks for what the node sends, by who waits for it */
+    ARRIVAL_NS = 200000,   /* between polls for messages of the node, while waiting for one */
     SPIN_NS_MAX = 2000000, /* a thread may keep its processor for about so long anyway */
     EVENT_NS = 300000000,  /* an event of the connection manager may wait for its reader so long */
 };
@@ -43,7 +43,7 @@ void verbs_fail(struct verbs_conn *conn, const char *why)
     pthread_cond_broadcast(&conn->progress);
 }
 
-/* ------------------------------------------------------------------ send_channel */
+/* ------------------------------------------------------------------ polling completions */
 
 static void take_completion(struct verbs_conn *conn, const struct ibv_wc *wc)
 {
@@ -76,9 +76,9 @@ void verbs_poll(struct verbs_conn *conn)
 
 /* ------------------------------------------------------------------ waiting */
 
-/* Whether an event of the connection manager tells that the connection is over. A node that gives
- * up before it knows that the connection stands rejects it, although this side has taken it for
- * made. */
+/* Whether an event of the connection manager ends the connection. A node that gives up before it
+ * knows that the connection is established rejects it, although this side considers it
+ * established. */
 static bool is_end(enum rdma_cm_event_type type)
 {
     return type == RDMA_CM_EVENT_DISCONNECTED || type == RDMA_CM_EVENT_REJECTED ||
@@ -154,7 +154,7 @@ static void sleep_until(struct verbs_conn *conn, uint64_t until)
     pthread_cond_timedwait(&conn->progress, &conn->lock, &time);
 }
 
-/* Poll again in a moment. Whoever does so for long lets others have the processor. */
+/* Poll again in a moment. After a while, yield the processor. */
 static void spin(struct verbs_conn *conn, uint64_t waited)
 {
     bool yielding = waited >= conn->port->spin_us * (uint64_t)RSM_NS_PER_US;
@@ -178,8 +178,8 @@ static void learn_spin(struct verbs_conn *conn, uint64_t waited)
         conn->spin_ns = 2 * waited < SPIN_NS_MAX ? 2 * waited : SPIN_NS_MAX;
 }
 
-/* Whether an event that the mapping engine could not take was that of an end: nothing has been
- * answered since. The adapter's retries would tell the same, seconds later. */
+/* Whether an event that the mapping engine could not take means the end of the connection: nothing
+ * has completed since. The adapter's retries would report the same seconds later. */
 static bool has_ended(const struct verbs_conn *conn, uint64_t now, uint64_t start)
 {
     return conn->event_since != 0 && !verbs_may_allocate() && now - conn->event_since > EVENT_NS &&
@@ -211,7 +211,7 @@ bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
         } else if (now - start < conn->spin_ns) {
             spin(conn, now - start);
         } else if (wait.receive) {
-            /* What is notified of recv_cq is for who waits for signals. */
+            /* Notifications of recv_cq are for threads that wait for signals. */
             sleep_until(conn, now + ARRIVAL_NS);
         } else {
             uint64_t end = start + timeout + (uint64_t)RSM_NS_PER_MS;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Transfers. Everything is a vector: put and get are one of one entry, elements are cut into work
- * requests of their width. A vector becomes chains of work requests: small writes carry their
- * bytes with them, what lies in registered memory is moved from or to where it is, and the rest
- * goes through the slots of the bounce memory, so that one is copied while others fly.
+ * requests of their width. A vector becomes chains of work requests: small writes carry their bytes
+ * with them, registered memory is transferred in place, and the rest goes through the slots of the
+ * bounce pool, so that one is copied while others are in flight.
  */
 #include <string.h>
 
@@ -386,7 +386,7 @@ static void read_deliver(struct reader *r)
     r->count -= ready;
     r->posted -= ready;
     if (conn->has_sleeper)
-        pthread_cond_broadcast(&conn->progress); /* somebody may wait for a slot */
+        pthread_cond_broadcast(&conn->progress); /* another thread may wait for a slot */
 }
 
 static bool read_all(struct reader *r)
@@ -446,8 +446,8 @@ enum rsm_status verbs_stream_run(struct stream *stream, enum direction direction
     *done = 0;
     int cancel = verbs_cancel_hold();
     stream->locked = atomic_load(&port->region_count) > 0;
-    /* The one lock that is held while the caller's memory is touched: a fault there takes it for
-     * reading again, which is granted at once even if somebody waits to write. */
+    /* The only lock that is held while the caller's memory is accessed: a fault in it takes this
+     * lock for reading again, which succeeds at once even if a writer waits. */
     if (stream->locked)
         pthread_rwlock_rdlock(&port->regions_lock);
     enum rsm_status status =

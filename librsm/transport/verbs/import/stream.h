@@ -29,9 +29,9 @@ struct fragment {
  *  vector has been moved; else the caller adds what it moves of the fragment to `at`. */
 bool verbs_stream_next(struct stream *stream, struct fragment *fragment);
 
-/** Most bytes of one read. The far side answers reads as fast as it can; what a fabric without flow
- *  control drops of a burst comes back only after a time-out. A fast device needs no more than
- *  VERBS_READ_WINDOW bytes under way. */
+/** The maximum of bytes of one read. The remote adapter answers reads as fast as it can. What a
+ *  fabric without flow control drops of a burst is repeated only after a time-out. A fast device
+ *  needs no more than VERBS_READ_WINDOW bytes in flight. */
 enum { VERBS_READ_MAX = 128 * 1024, VERBS_READ_WINDOW = 8 * VERBS_READ_MAX };
 
 enum direction { WRITING, READING };

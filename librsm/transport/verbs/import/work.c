@@ -21,7 +21,7 @@ enum {
 
 struct work {
     struct rsm_work asked;
-    struct stream stream; /* how far it has been posted; of asked.transfer */
+    struct stream stream; /* the posted part of asked.transfer */
     struct ibv_mr *mr;    /* NULL: it was put or got */
     uint64_t last;        /* number of its latest request; 0: none yet */
     bool posted;          /* all of it */
@@ -42,7 +42,8 @@ static struct work *work_at(struct verbs_works *works, uint32_t index)
     return &works->ring[(works->first + index) % RSM_WORK_MAX];
 }
 
-/* ------------------------------------------------------------------ progress, with the lock held */
+/* ------------------------------------------------------------------ progress, with the lock
+ * held */
 
 static bool has_room(const struct verbs_conn *conn, const struct work *work)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the fabric reports to the node: connections that come in, signals, losses. Everything that
- * rsmd is told is told at the end of a step, when nothing of an offer is in hand, because rsmd may
- * revoke any offer when it signals_armed of one.
+ * What the fabric reports to the node: incoming connections, signals, losses. The upcalls to rsmd
+ * come at the end of a step, when no offer is in use, because rsmd may revoke any offer when it is
+ * notified of one.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -205,7 +205,7 @@ static void on_request(struct verbs_node_port *port, struct rdma_cm_id *id,
 {
     struct verbs_node_offer *offer = understood ? verbs_offer_find(port, hello->token) : NULL;
     if (offer == NULL || offer->state != VERBS_WAITING) {
-        /* Anybody can ask: the 1st, 2nd, 4th, 8th... such connection is worth a line. */
+        /* Any process can cause this: only the 1st, 2nd, 4th, 8th... such connection is logged. */
         port->refused++;
         if ((port->refused & (port->refused - 1)) == 0)
             rsm_log_warning("verbs: refused a connection without a valid token, %llu so far",
@@ -345,7 +345,7 @@ static void drain(struct verbs_node_port *port, struct verbs_node_offer *offer,
     bool sound = count >= 0;
     for (int i = 0; i < count && sound; i++)
         sound = take_completion(offer, &wc[i], &runs);
-    /* An adapter may tell later that the signals went than the importer that it took them. */
+    /* The completion of a send may come after the importer's acknowledgement. */
     runs.taken = sound && unconfirmed && !offer->unacknowledged && !offer->flying;
     sound = sound && verbs_credit_send(offer);
     offer->more = sound && count == AT_ONCE;
@@ -364,7 +364,7 @@ static bool take_completions(struct verbs_node_port *port, const struct rsm_node
     if (ibv_get_cq_event(port->completions, &cq, &offer) != 0)
         return false;
     ibv_ack_cq_events(cq, 1);
-    if (ibv_req_notify_cq(cq, 0) != 0) /* before the look: what comes later is told again */
+    if (ibv_req_notify_cq(cq, 0) != 0) /* before polling: later completions cause another event */
         verbs_offer_lose(port, offer);
     drain(port, offer, up, context);
     return true;
@@ -451,13 +451,13 @@ static void report_lost(struct verbs_node_port *port, const struct rsm_node_upca
                         void *context)
 {
     struct verbs_node_offer *offer = port->offers;
-    while (port->untold > 0 && offer != NULL) {
+    while (port->unreported > 0 && offer != NULL) {
         if (offer->state != VERBS_LOST || offer->loss_reported) {
             offer = offer->hh.next;
             continue;
         }
         offer->loss_reported = true;
-        port->untold--;
+        port->unreported--;
         up->lost(context, &offer->base);
         offer = port->offers; /* rsmd may have revoked any of them */
     }

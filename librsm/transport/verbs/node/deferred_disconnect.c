@@ -11,9 +11,9 @@
  * then. An importer that never answers can have this done as often as it likes, and the connection
  * manager gives up after a minute: so the node keeps a limited number and rejects the rest at once.
  *
- * Soft-RoCE loses its connection manager to a message that the network does not take (manager.h), as
- * while the cable is out. That is just when daemons lose sight of each other and connections end. So
- * the node sends nothing from a port that is not active.
+ * Soft-RoCE loses its connection manager to a message that the network does not take (manager.h),
+ * as while the cable is out. That is just when daemons lose sight of each other and connections
+ * end. So the node sends nothing from a port that is not active.
  */
 #include <stdlib.h>
 #include <utlist.h>
@@ -45,7 +45,7 @@ void verbs_deferred_disconnect(struct verbs_node_port *port, struct rdma_cm_id *
         disconnect_now(id);
         return;
     }
-    id->context = NULL; /* nobody cares for its events any more */
+    id->context = NULL; /* its events are ignored from now on */
     *kept = (struct verbs_deferred_disconnect){.id = id, .unconfirmed = unconfirmed};
     DL_PREPEND(port->deferred_disconnects, kept);
     port->unconfirmed_disconnects += unconfirmed;

@@ -81,7 +81,7 @@ static bool take_send_buffer(struct verbs_node_port *port, struct verbs_node_off
     return offer->send_buffer_mr != NULL;
 }
 
-/* What lies behind the bytes that the exporter asked for is nobody's. */
+/* Bytes beyond those that the exporter asked for do not count. */
 static bool is_all_of_its_extents(const struct verbs_node_offer *offer)
 {
     for (uint32_t i = 0; i < offer->count; i++) {
@@ -124,7 +124,8 @@ static bool bind_window(struct verbs_node_offer *offer, struct verbs_grant *gran
     return ibv_post_send(offer->qp, &wr, &bad) == 0;
 }
 
-/* Send what is in the slot. What was posted before it has been executed when it goes out. */
+/* Send the message in the send buffer. Work requests posted before have been executed when it goes
+ * out. */
 static bool send_from_buffer(struct verbs_node_offer *offer, const struct verbs_message *message)
 {
     size_t length = verbs_message_encode(message, offer->send_buffer->bytes, VERBS_MESSAGE_MAX);

@@ -57,7 +57,7 @@ struct verbs_node_offer {
     atomic_bool unwanted;    /* lost or revoked meanwhile: need not be prepared any more */
     bool revoked;            /* it is freed when that is done */
     uint32_t mtu;            /* of the importer */
-    bool loss_reported;      /* rsmd knows that it is lost */
+    bool loss_reported;      /* the loss was reported to rsmd */
     bool more;               /* completions were left for the next dispatch */
     bool windows;            /* keys are windows, not registrations */
     bool unconfirmed;        /* accepted, and no word of the importer since */
@@ -68,10 +68,10 @@ struct verbs_node_offer {
     struct ibv_cq *cq;
     struct ibv_qp *qp;
     struct verbs_send_buffer *send_buffer;
-    struct ibv_mr *send_buffer_mr; /* the slot's in the own domain, else NULL */
-    bool sending;                  /* the slot is in use */
+    struct ibv_mr *send_buffer_mr; /* the buffer's registration in the offer's domain, or NULL */
+    bool sending;                  /* the send buffer is in use */
     uint32_t uncredited;           /* signals taken for which no credit was returned */
-    bool signals_armed;            /* the importer wants signals of the exporter */
+    bool signals_armed;            /* the importer has armed signals of the exporter */
     bool unacknowledged;           /* it has not said that it took the latest */
     bool flying;                   /* ... which have perhaps not arrived yet */
     uint32_t count;
@@ -96,12 +96,12 @@ struct verbs_node_port {
     int again; /* eventfd: something was left for the next dispatch */
     struct verbs_node_offer *offers;
     uint64_t refused;                       /* connections */
-    unsigned untold;                        /* offers that rsmd does not know to be lost */
+    unsigned unreported;                    /* offers that rsmd does not know to be lost */
     pthread_mutex_t send_buffers_lock;      /* of the next two */
     struct verbs_send_buffer *send_buffers; /* free ones */
     struct verbs_send_buffer_chunk *send_buffer_chunks;
     struct verbs_deferred_disconnect
-        *deferred_disconnects;        /* connections over, whose importers cannot be told */
+        *deferred_disconnects;        /* ended connections whose importers cannot be notified yet */
     unsigned unconfirmed_disconnects; /* of them: an event of the connection manager will come */
 };
 
@@ -121,13 +121,13 @@ static inline struct verbs_node_offer *verbs_node_offer_of(struct rsm_node_offer
  *  made is in the offer also after a failure, for verbs_grant_end(). Takes long, and may be called
  *  by any thread. */
 enum rsm_status verbs_grant_prepare(struct verbs_node_port *port, struct verbs_node_offer *offer);
-/** Bind the keys to the connection and tell the importer. */
+/** Bind the keys to the connection and send them to the importer. */
 bool verbs_grant_send(struct verbs_node_offer *offer);
 /** Take the keys and the connection away: when it returns nothing lands any more. While a thread
  *  prepares the offer nothing can land, and only the importer's request is refused. */
 void verbs_grant_end(struct verbs_node_port *port, struct verbs_node_offer *offer);
 
-/** Return credit for the signals taken so far; false: the connection has failed. */
+/** Return the credits of the signals taken so far. False: the connection has failed. */
 bool verbs_credit_send(struct verbs_node_offer *offer);
 /** Post receives for @p count signals. */
 bool verbs_receive_ahead(struct verbs_node_offer *offer, unsigned count);
@@ -151,8 +151,8 @@ void verbs_send_buffers_end(struct verbs_node_port *port);
 
 /* ------------------------------------------------------------------ deferred_disconnect.c */
 
-/** Tell the importer that its connection is over and destroy the id. That is done later if the port
- * is not active, or if the importer has not confirmed the connection yet (@p unconfirmed). */
+/** Notify the importer that its connection has ended, and destroy the id. That is deferred if the
+ *  port is not active, or if the importer has not confirmed the connection yet (@p unconfirmed). */
 void verbs_deferred_disconnect(struct verbs_node_port *port, struct rdma_cm_id *id,
                                bool unconfirmed);
 /** An event has come for an id that belongs to no offer: an unconfirmed connection stands, or
@@ -179,7 +179,7 @@ enum rsm_status verbs_offer_make(struct rsm_node_port *base, const struct rsm_ex
 /** The offer whose token this is, NULL if there is none (any more). */
 struct verbs_node_offer *verbs_offer_find(const struct verbs_node_port *port,
                                           const uint8_t token[VERBS_TOKEN_BYTES]);
-/** The connection is gone: free what it had; dispatch tells rsmd. */
+/** Free the resources of a connection that has ended. The next dispatch reports it to rsmd. */
 void verbs_offer_lose(struct verbs_node_port *port, struct verbs_node_offer *offer);
 void verbs_offer_revoke(struct verbs_node_port *port, struct verbs_node_offer *made);
 

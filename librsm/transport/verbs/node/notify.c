@@ -20,7 +20,7 @@ static enum rsm_status send_signals(struct rsm_node_port *base, struct rsm_node_
     struct verbs_node_port *port = verbs_node_port_of(base);
     struct verbs_node_offer *offer = verbs_node_offer_of(made);
     struct ibv_send_wr *bad;
-    /* Solicited: it wakes who sleeps at the other end, which credits do not. */
+    /* Solicited: it wakes a sleeper at the other end, which credits do not. */
     struct ibv_send_wr wr = {.wr_id = VERBS_SENT_SIGNALS,
                              .opcode = IBV_WR_SEND_WITH_IMM,
                              .send_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED,
@@ -34,15 +34,15 @@ static enum rsm_status send_signals(struct rsm_node_port *base, struct rsm_node_
     if (ibv_post_send(offer->qp, &wr, &bad) != 0) {
         rsm_log_debug("verbs: node %u: cannot post a signal: %m", offer->node);
         verbs_offer_lose(port, offer);
-        eventfd_write(port->again, 1); /* rsmd is told by the next dispatch */
+        eventfd_write(port->again, 1); /* the next dispatch reports it to rsmd */
         return RSM_ST_UNREACHABLE;
     }
     offer->unacknowledged = offer->flying = true;
     return RSM_ST_OK;
 }
 
-/* What has arrived is with the importer, who finds it in front of the end of the connection. Of
- * what completes here nothing else counts any more. */
+/* Signals that have arrived reach the importer before the end of the connection. No other
+ * completion matters any more. */
 static bool signals_arrived(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
     struct verbs_node_offer *offer = verbs_node_offer_of(made);

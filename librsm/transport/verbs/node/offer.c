@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Offers: what a token opens, until it is revoked. Nothing of the device is used before the
- * importer comes, so an offer that nobody collects costs its memory alone. */
+/* Offers: each is opened by a token, until it is revoked. It uses no resource of the device before
+ * its importer connects, so an unused offer costs only its memory. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -63,7 +63,7 @@ void verbs_offer_lose(struct verbs_node_port *port, struct verbs_node_offer *off
 {
     verbs_grant_end(port, offer);
     if (offer->state != VERBS_LOST)
-        port->untold++;
+        port->unreported++;
     offer->state = VERBS_LOST;
 }
 
@@ -71,7 +71,7 @@ void verbs_offer_revoke(struct verbs_node_port *port, struct verbs_node_offer *m
 {
     verbs_grant_end(port, made);
     if (made->state == VERBS_LOST && !made->loss_reported)
-        port->untold--;
+        port->unreported--;
     HASH_DELETE(hh, port->offers, made);
     if (made->preparing)
         made->revoked = true;

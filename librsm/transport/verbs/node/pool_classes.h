@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * How many extents of which size to keep registered ahead of need. Pure counting: who makes and
- * drops them is told what to do next.
+ * How many extents of each size to keep registered in advance. Only counts: the caller makes and
+ * drops extents as it returns.
  *
  * Sizes are pages times 4, 5, 6 or 7 times a power of two (and 1, 2, 3), so that at most a fifth of
- * an extent lies idle. The pool begins with a few of the small sizes and follows the demand: a
- * request that found nothing raises what is kept of its size, and when the bytes run out, the size
- * that was asked for longest ago gives way.
+ * an extent is unused. The pool begins with a few of the small sizes and follows the demand: a
+ * request that finds none raises the number kept of its size. When the budget is used up, the size
+ * that was requested longest ago is reduced.
  */
 #ifndef VERBS_POOL_CLASSES_H
 #define VERBS_POOL_CLASSES_H
@@ -38,7 +38,8 @@ struct verbs_pool_classes {
     } size_class[VERBS_CLASSES];
 };
 
-/** A classes for @p budget pages with what it begins with wanted and nothing present. */
+/** Initialise for a budget of @p budget pages. The first extents are wanted, and none exists
+ *  yet. */
 void verbs_pool_classes_init(struct verbs_pool_classes *classes, uint64_t budget);
 
 /** Whether a request for @p pages pages would find something. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Registered memory that the node sends its few messages from, some hundred slots a registration.
- * Registering takes long, so the lock is not held meanwhile: rsmd's thread gives slots back. */
+/* Send buffers: registered memory from which the node sends its few messages, in chunks with one
+ * registration each. Registering takes long, and the lock is not held meanwhile, because rsmd's
+ * thread returns buffers. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -19,7 +20,7 @@ struct verbs_send_buffer_chunk {
 
 enum { CHUNK_BYTES = BUFFERS_PER_CHUNK * VERBS_MESSAGE_MAX };
 
-/* Returns one of its slots; the others are free. */
+/* Add a chunk. Returns one of its buffers; the others are free. */
 static struct verbs_send_buffer *add_chunk(struct verbs_node_port *port)
 {
     struct verbs_send_buffer_chunk *chunk = calloc(1, sizeof *chunk);
