@@ -25,7 +25,7 @@ unsigned rsmcore_event_sleep_max(void)
     static atomic_uint known;
     unsigned max = atomic_load_explicit(&known, memory_order_relaxed);
     if (max == 0) {
-        /* Whoever has the call refuses an empty list as invalid. */
+        /* A kernel that has the call refuses an empty list as invalid. */
         bool has = syscall(FUTEX_WAITV_NUMBER, NULL, 0, 0, NULL, 0) < 0 && errno == EINVAL;
         max = has ? RSMCORE_EVENT_SLEEP_MAX : 1;
         atomic_store_explicit(&known, max, memory_order_relaxed);

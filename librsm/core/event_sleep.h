@@ -2,7 +2,7 @@
 /**
  * @file
  * Sleep on the event counters of many handles at once. A post still costs what it costs with one
- * waiter: the sleeper has no poll descriptor, so nobody has to ask rsmd to ring.
+ * waiter: the sleeper has no poll descriptor, so no poster has to ask rsmd to ring.
  */
 #ifndef RSMCORE_EVENT_SLEEP_H
 #define RSMCORE_EVENT_SLEEP_H
@@ -29,16 +29,16 @@ bool rsmcore_event_is_due(const struct rsmcore_event *event);
  *  if the latest poster was on this processor. */
 bool rsmcore_event_is_due_soon(const struct rsmcore_event *event);
 
-/** Announce that somebody sleeps on the counter, or will: posts wake one who does. What was posted
- *  before may have woken nobody: look whether the event is due. */
+/** Announce that a thread sleeps on the counter, or will: posts wake one who does. What was posted
+ *  before may have woken none: look whether the event is due. */
 void rsmcore_event_announce(struct rsmcore_event *event);
-/** Take the announcement back: posts need wake nobody. */
+/** Take the announcement back: posts need wake no thread. */
 void rsmcore_event_retract(struct rsmcore_event *event);
 
 /**
- * Sleep until one of the counters, of which that is announced, is not 0, or @p word is not @p seen,
- * and no longer than RSMCORE_EVENT_LOOK_MS. It may return sooner. Whoever changes the word wakes
- * those who sleep by rsmcore_event_wake().
+ * Sleep until one of the counters, of which that is announced, is not 0, or @p word is not @p
+ * seen, and no longer than RSMCORE_EVENT_LOOK_MS. It may return sooner. A thread that changes the
+ * word wakes those who sleep by rsmcore_event_wake().
  * @param word  NULL: none. @p count and the word are at most rsmcore_event_sleep_max().
  * @return which of the events a post has woken us by; anything else where none has.
  */

@@ -34,7 +34,7 @@ struct sisci_listener {
 /* What a thread sleeps on: `calls`, unless that is one word too many, and events. */
 struct bed {
     unsigned count, room;
-    bool hears_calls;
+    bool sees_calls;
     uint32_t calls_seen;
     unsigned idle_sleeps; /* since it had something to do */
     struct sisci_listener *listeners[RSMCORE_EVENT_SLEEP_MAX];
@@ -102,7 +102,7 @@ static bool is_alone(const struct sisci_listener *listener)
            (can_have_turn(listener) && listener->sleepers == 0 && event_of(listener) != NULL);
 }
 
-/* NULL: nobody has work. */
+/* NULL: none has work. */
 static struct sisci_listener *find_work(void)
 {
     for (struct sisci_listener *listener = all; listener != NULL; listener = listener->next) {
@@ -148,7 +148,7 @@ static void thread_ends(void)
         pthread_cond_broadcast(&ended);
 }
 
-/* Put those that nobody sleeps on into a bed, or the others. */
+/* Put those that no thread sleeps on into a bed, or the others. */
 static void lay_in(struct bed *bed, bool others)
 {
     for (struct sisci_listener *listener = all; listener != NULL; listener = listener->next) {
@@ -160,7 +160,7 @@ static void lay_in(struct bed *bed, bool others)
     }
 }
 
-/* Those on whom nobody sleeps go first. */
+/* Those on which no thread sleeps go first. */
 static void go_to_bed(struct bed *bed)
 {
     unsigned max = rsmcore_event_sleep_max();
@@ -169,7 +169,7 @@ static void go_to_bed(struct bed *bed)
     lay_in(bed, false);
     if (max > 1)
         lay_in(bed, true);
-    bed->hears_calls = max > 1 || bed->count == 0;
+    bed->sees_calls = max > 1 || bed->count == 0;
     bed->calls_seen = atomic_load(&calls);
     for (unsigned i = 0; i < bed->count; i++)
         bed->listeners[i]->sleepers++;
@@ -219,7 +219,7 @@ static void begin_turn(struct sisci_listener *listener)
     listener->due = false;
 }
 
-/* Called with the lock held. What has been posted meanwhile woke nobody. */
+/* Called with the lock held. What has been posted meanwhile woke no thread. */
 static void end_turn(struct sisci_listener *listener, bool last)
 {
     struct rsmcore_event *event = last ? NULL : event_of(listener);
@@ -310,7 +310,7 @@ static struct sisci_listener *sleep_in(struct bed *bed)
     go_to_bed(bed);
     (void)attend(); /* it may be too narrow */
     rsmcore_fork_unlock(&lock);
-    unsigned woken = rsmcore_event_sleep(bed->events, bed->count, bed->hears_calls ? &calls : NULL,
+    unsigned woken = rsmcore_event_sleep(bed->events, bed->count, bed->sees_calls ? &calls : NULL,
                                          bed->calls_seen);
     rsmcore_fork_lock(&lock);
     get_up(bed);
