@@ -83,7 +83,7 @@ useradd --create-home reader
 lab_until 60 userdel --remove reader
 
 step "service"
-: >/etc/rsm/rsm.conf
+printf '[controller sci0]\ntransport = shm\n' >/etc/rsm/rsm.conf
 systemctl start rsmd.socket rsmd.service
 lab_until 30 has_status '^node 1' || lab_fail "STATUS= is: $(status_text)"
 echo "result: STATUS=$(status_text)"
