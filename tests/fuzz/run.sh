@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # run.sh PROGRAM CORPUS SECONDS [KEEP]: fuzz for a while, starting from the corpus, which stays as it
 # is. With KEEP, a directory, go on from what earlier runs found there, and add to it; inputs that fail
-# are left there, too, in KEEP/failed. RSM_FUZZ_SECONDS takes the place of SECONDS.
+# are left there, too, in KEEP/failed. RSM_FUZZ_SECONDS takes the place of SECONDS. RSM_FUZZ_JOBS processes
+# fuzz at once, one unless given, and take up what the others find.
 #
 # RSM_FUZZ_MISSING says why there is no program, if there is none: the test is skipped then, or with
 # RSM_LAB_REQUIRED=1 fails.
@@ -34,7 +35,9 @@ cd "$work" || exit 1
 touch -d '1 second ago' begun
 # libFuzzer's choice of inputs by rare features (entropic) takes a fifth of the time where an input is a whole
 # session of a client, and reaches no more.
-"$program" -entropic=0 -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
+jobs=()
+[ "${RSM_FUZZ_JOBS:-1}" -eq 1 ] || jobs=("-jobs=$RSM_FUZZ_JOBS" "-workers=$RSM_FUZZ_JOBS" -reload=1)
+"$program" "${jobs[@]}" -entropic=0 -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
     -print_funcs=0 \
     -artifact_prefix="$failed/" "$found" "$corpus" >"$work/log" 2>&1 && status=0 || status=$?
 [ "$status" -eq 0 ] || tail -n 80 "$work/log"
@@ -45,6 +48,7 @@ for input in "$failed"/*; do
     base64 "$input"
 done
 # A fuzzer that did nothing but run the seeds has shown nothing.
-units=$(sed -n 's/^stat::number_of_executed_units: //p' "$work/log")
-[ "${units:-0}" -gt "$(find "$corpus" -type f | wc -l)" ] || status=1
+units=$(awk '/^stat::number_of_executed_units: / { sum += $2 } END { print sum + 0 }' "$work/log")
+echo "$units inputs in $seconds s, by ${RSM_FUZZ_JOBS:-1} at once"
+[ "$units" -gt "$(find "$corpus" -type f | wc -l)" ] || status=1
 exit "$status"

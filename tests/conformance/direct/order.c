@@ -197,8 +197,7 @@ static void get_what_was_stored(struct importing *self)
     }
 }
 
-DIRECT(24, "A get returns what the exporter has stored before",
-       "A get has load-acquire semantics")
+DIRECT(24, "A get returns what the exporter has stored before", "A get has load-acquire semantics")
 {
     struct stand *s = stand();
     pid_t pid = honest(s, offered_to(s, READ_WRITE), get_what_was_stored, NULL);
