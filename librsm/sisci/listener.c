@@ -184,13 +184,16 @@ static void get_up(struct bed *bed)
             pthread_cond_broadcast(&ended);
 }
 
-/* Whether the others suffice, of a thread that has got up. */
+/* Whether the others suffice, of a thread that has got up. If it has had something to do since, the
+ * listeners of its bed may have gone. */
 static bool is_spare(const struct bed *bed)
 {
+    if (all == NULL || bed->idle_sleeps < IDLE_SLEEPS)
+        return all == NULL;
     bool spare = bed->count == bed->room || available >= SLEEPERS;
     for (unsigned i = 0; i < bed->count && spare; i++)
         spare = bed->listeners[i]->over || bed->listeners[i]->sleepers >= SLEEPERS;
-    return all == NULL || (spare && bed->idle_sleeps >= IDLE_SLEEPS);
+    return spare;
 }
 
 /* ------------------------------------------------------------------ turns */
