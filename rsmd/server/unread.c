@@ -9,7 +9,9 @@
 #include "node/refusals.h"
 #include "server/connection.h"
 
-enum { LOOKS = 256 /* at once */ };
+/* At once: below a millisecond, and all connections that there can be. However many replies strangers
+ * leave unread, it is seen within two looks that a client has read its own. */
+enum { LOOKS = 4096 };
 static const struct timeval between_looks = {.tv_usec = 10000};
 
 /* ------------------------------------------------------------------ one connection */
