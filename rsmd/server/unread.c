@@ -9,8 +9,8 @@
 #include "node/refusals.h"
 #include "server/connection.h"
 
-/* At once: below a millisecond, and all connections that there can be. However many replies strangers
- * leave unread, it is seen within two looks that a client has read its own. */
+/* At once: all connections that there can be, in less than a millisecond. So two looks at most show
+ * that a client has read its replies, however many strangers leave theirs unread. */
 enum { LOOKS = 4096 };
 static const struct timeval between_looks = {.tv_usec = 10000};
 
