@@ -11,7 +11,7 @@
 
 #include "node/controllers.h"
 #include "node/hosts.h"
-#include "node/importers.h"
+#include "node/imports.h"
 #include "node/interrupt_state.h"
 #include "node/segment_ids.h"
 #include "node/topology.h"

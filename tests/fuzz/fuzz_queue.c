@@ -12,7 +12,7 @@
 #include "check.h"
 #include "descriptors.h"
 #include "fuzz.h"
-#include "handover/queue.h"
+#include "handover/internal.h"
 
 enum { BATCH = 250, MOST = 253, MESSAGES_MAX = 8, TOTAL_MAX = 700 };
 
