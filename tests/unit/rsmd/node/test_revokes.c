@@ -234,8 +234,7 @@ static void an_exporter_that_dies_leaves_its_memory_until_the_end(void **state)
     settled = false;
     exporter.client.ending = true;
     exporter.client.settled = on_settled;
-    rsmd_client_clear(exporter.node, &exporter.client);
-    assert_true(rsmd_client_is_clear(&exporter.client));
+    assert_true(rsmd_client_clear_until(exporter.node, &exporter.client, INT64_MAX));
     assert_true(used(RSMD_BYTES) > 0);
     offers_end(1, 1);
     assert_false(settled);
@@ -254,8 +253,7 @@ static void an_exporter_that_dies_amid_connections_does_not_wait(void **state)
     settled = false;
     exporter.client.ending = true;
     exporter.client.settled = on_settled;
-    rsmd_client_clear(exporter.node, &exporter.client);
-    assert_true(rsmd_client_is_clear(&exporter.client));
+    assert_true(rsmd_client_clear_until(exporter.node, &exporter.client, INT64_MAX));
     assert_int_equal(hosts.ending, 1);
     assert_true(used(RSMD_BYTES) > 0);
     offers_end(1, 1);
