@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What the synchronisation objects share. */
-#ifndef RSM_SOLARIS_SYNC_RULES_H
-#define RSM_SOLARIS_SYNC_RULES_H
+#pragma once
 
 #include <errno.h>
 #include <pthread.h>
@@ -47,5 +46,3 @@ static inline int rsm_solaris_sharing(int type, int *shared)
     *shared = type == USYNC_PROCESS ? PTHREAD_PROCESS_SHARED : PTHREAD_PROCESS_PRIVATE;
     return 0;
 }
-
-#endif

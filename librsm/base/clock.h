@@ -4,8 +4,7 @@
  * The clock, and deadlines by it: CLOCK_MONOTONIC, in nanoseconds. Any thread may use it, also in a
  * signal handler.
  */
-#ifndef RSM_BASE_CLOCK_H
-#define RSM_BASE_CLOCK_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -61,5 +60,3 @@ static inline int rsm_deadline_left_ms(int64_t deadline)
     int64_t ms = (left + RSM_NS_PER_MS - 1) / RSM_NS_PER_MS;
     return left <= 0 ? 0 : ms < INT_MAX ? (int)ms : INT_MAX;
 }
-
-#endif

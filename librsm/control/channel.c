@@ -164,8 +164,6 @@ static void undo_late_success(struct rsmcore_channel *channel, const struct rsm_
     }
 }
 
-/* ---------------------------------------------------------------- receiving */
-
 /* Handle a received packet, under the lock. `mine` is the exchange of the receiving thread. */
 static void take(struct rsmcore_channel *channel, struct rsmcore_exchange *mine, ssize_t length,
                  struct rsm_packet_fds *fds)
@@ -260,8 +258,6 @@ static void await_reply(struct rsmcore_channel *channel, struct rsmcore_exchange
     if (next != NULL && !channel->receiving)
         pthread_cond_signal(&next->wake);
 }
-
-/* ---------------------------------------------------------------- interface */
 
 void rsmcore_channel_init(struct rsmcore_channel *channel, int socket)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What the rest of the core needs of a controller: transport ports and extents. */
-#ifndef RSMCORE_CONTROLLER_PORTS_H
-#define RSMCORE_CONTROLLER_PORTS_H
+#pragma once
 
 #include "core/controller.h"
 #include "region/region.h"
@@ -21,5 +20,3 @@ const char *rsmcore_controller_transport(const struct rsmcore_controller *contro
 
 /** Where the controller's extents come from; valid as long as the controller. */
 struct rsmcore_extent_source rsmcore_controller_extents(struct rsmcore_controller *controller);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file An event counter from the inside: event.c consumes, event_post.c posts, event_listener.c
  *  brings what a connection has for it. */
-#ifndef RSMCORE_EVENT_INTERNAL_H
-#define RSMCORE_EVENT_INTERNAL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -67,5 +66,3 @@ void rsmcore_event_forget_receivers(struct rsmcore_event *event);
 void rsmcore_event_listen(struct rsmcore_event *event);
 /** No more, from the return on. */
 void rsmcore_event_stop_listening(struct rsmcore_event *event);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file How exports and imports set the receivers of their posts. */
-#ifndef RSMCORE_EVENT_RECEIVERS_H
-#define RSMCORE_EVENT_RECEIVERS_H
+#pragma once
 
 #include "core/event.h"
 
@@ -16,5 +15,3 @@ void rsmcore_event_follow(struct rsmcore_event *event, const _Atomic uint32_t *s
 /** Of an import: its connection may bring events, too. As transport and connect() know it, for as
  *  long as the event is there. */
 void rsmcore_event_set_source(struct rsmcore_event *event, struct rsm_conn *conn);
-
-#endif

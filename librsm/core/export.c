@@ -16,8 +16,6 @@
 #include "region/region.h"
 #include "base/status.h"
 
-/* ---------------------------------------------------------------- create, destroy */
-
 /* The extent that came with a new segment. */
 struct granted_extent {
     uint32_t id; /* 0: none */
@@ -333,8 +331,6 @@ void rsmcore_export_free_memory(void *address, size_t length)
     rsmcore_region_unlock();
 }
 
-/* ---------------------------------------------------------------- rebind */
-
 static enum rsm_status move_segment(struct rsmcore_export *segment, uintptr_t to)
 {
     const struct rsmcore_extent_source source = rsmcore_controller_extents(segment->controller);
@@ -372,8 +368,6 @@ enum rsm_status rsmcore_export_rebind(struct rsmcore_export *segment, void *addr
     rsmcore_region_unlock();
     return status;
 }
-
-/* ---------------------------------------------------------------- accessors */
 
 bool rsmcore_export_is_creator(const struct rsmcore_export *segment)
 {

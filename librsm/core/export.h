@@ -7,8 +7,7 @@
  * memory map and everything that needs the daemon happens. State-changing calls are serialised
  * inside; a handle must not be used after rsmcore_export_destroy().
  */
-#ifndef RSMCORE_EXPORT_H
-#define RSMCORE_EXPORT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -165,5 +164,3 @@ size_t rsmcore_export_size(const struct rsmcore_export *segment);
 struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment);
 
 RSMCORE_EXPORTS_END
-
-#endif

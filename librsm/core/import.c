@@ -251,8 +251,6 @@ void rsmcore_import_disconnect(struct rsmcore_import *import)
     free(import);
 }
 
-/* ---------------------------------------------------------------- the mapping engine */
-
 const struct rsm_mapping_ops *_Atomic rsmcore_mapping_engine;
 
 /* The mapping engine, loaded when it is first wanted; NULL if it is not installed. */
@@ -356,8 +354,6 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
     return transfer_vector(import, vec, count, done, RSM_RIGHT_READ);
 }
 
-/* ---------------------------------------------------------------- events */
-
 /* Whether transfers have failed that no caller knows of. The caller has to report it. */
 static bool take_unreported(struct rsmcore_import *import)
 {
@@ -394,8 +390,6 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
         return earlier == RSM_ST_ABORTED ? RSM_ST_OK : earlier;
     return rsmcore_event_post(import->event, coalesce);
 }
-
-/* ---------------------------------------------------------------- mapping */
 
 /* Report to rsmd, once and without waiting, how the engine traps accesses. */
 static void report_trap(struct rsmcore_import *import)

@@ -6,8 +6,7 @@
  * Transfers, order, complete and the abort test take no lock and, on a transport with direct
  * access, make no system call. A handle must not be used after rsmcore_import_disconnect().
  */
-#ifndef RSMCORE_IMPORT_H
-#define RSMCORE_IMPORT_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -285,5 +284,3 @@ enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offse
 enum rsm_status rsmcore_import_unmap(struct rsmcore_import *import, void *address, size_t length);
 
 RSMCORE_EXPORTS_END
-
-#endif

@@ -5,8 +5,7 @@
  * has a mapping of whole pages of its own underneath. For APIs that map by the byte; those that map
  * whole pages at given addresses use rsmcore_import_map(). All functions are thread-safe.
  */
-#ifndef RSMCORE_MAP_H
-#define RSMCORE_MAP_H
+#pragma once
 
 #include "base/exports.h"
 #include "core/import.h"
@@ -40,5 +39,3 @@ size_t rsmcore_map_length(const struct rsmcore_map *map);
 unsigned rsmcore_map_count(const struct rsmcore_import *import);
 
 RSMCORE_EXPORTS_END
-
-#endif

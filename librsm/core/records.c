@@ -15,8 +15,6 @@ struct rsmcore_records {
     bool loss_reported; /* the importer has got its LOST */
 };
 
-/* ---------------------------------------------------------------- making */
-
 enum rsm_status rsmcore_records_make(struct rsmcore_control *control, enum rsm_event_end end,
                                      uint32_t id, struct rsmcore_import *import,
                                      struct rsmcore_records **records)
@@ -48,8 +46,6 @@ void rsmcore_records_destroy(struct rsmcore_records *records)
     rsmcore_mailbox_close(&records->mailbox);
     free(records);
 }
-
-/* ---------------------------------------------------------------- taking */
 
 static bool is_known(const struct rsm_record *record)
 {
@@ -106,8 +102,6 @@ static bool take_uncounted(struct rsmcore_records *records, bool daemon_died,
     pthread_mutex_unlock(&records->mailbox.lock);
     return taken;
 }
-
-/* ---------------------------------------------------------------- waiting */
 
 enum rsm_status rsmcore_records_wait(struct rsmcore_records *records, int timeout_ms,
                                      struct rsm_record *record)

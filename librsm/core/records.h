@@ -9,8 +9,7 @@
  * were dropped beyond that. Each record is delivered once, to one waiting thread. All functions are
  * thread-safe, but none may be running when the records are destroyed.
  */
-#ifndef RSMCORE_RECORDS_H
-#define RSMCORE_RECORDS_H
+#pragma once
 
 #include "base/exports.h"
 #include "core/export.h"
@@ -55,5 +54,3 @@ enum rsm_status rsmcore_records_descriptor(struct rsmcore_records *records, int 
 struct rsmcore_event *rsmcore_records_event(const struct rsmcore_records *records);
 
 RSMCORE_EXPORTS_END
-
-#endif

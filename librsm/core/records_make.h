@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file How exports and imports begin the records of their handles. */
-#ifndef RSMCORE_RECORDS_MAKE_H
-#define RSMCORE_RECORDS_MAKE_H
+#pragma once
 
 #include "core/records.h"
 
@@ -10,5 +9,3 @@
 enum rsm_status rsmcore_records_make(struct rsmcore_control *control, enum rsm_event_end end,
                                      uint32_t id, struct rsmcore_import *import,
                                      struct rsmcore_records **records);
-
-#endif

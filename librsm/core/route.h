@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Which daemon answers for a node. */
-#ifndef RSMCORE_ROUTE_H
-#define RSMCORE_ROUTE_H
+#pragma once
 
 #include "control/control.h"
 #include "core/controller.h"
@@ -18,5 +17,3 @@ struct rsmcore_place {
  * RSM_ST_UNREACHABLE, RSM_ST_VERSION, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
 enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint32_t node,
                               struct rsmcore_place *place);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file How exports, and imports that are attached to one, ask for a change of its state. */
-#ifndef RSMCORE_SEGMENT_STATE_H
-#define RSMCORE_SEGMENT_STATE_H
+#pragma once
 
 #include "control/control.h"
 #include "core/export.h"
@@ -27,5 +26,3 @@ static inline enum rsm_status rsmcore_segment_move(struct rsmcore_control *contr
     *was = (enum rsm_segment_state)msg.u.export_state_reply.was;
     return RSM_ST_OK;
 }
-
-#endif

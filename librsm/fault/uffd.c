@@ -62,8 +62,6 @@ static int open_device(void)
     return uffd;
 }
 
-/* ---------------------------------------------------------------- a lent device */
-
 /* The descriptor, -1: none, and which device it must still be of: a program may close all
  * descriptors, and have another of its own by that number. */
 static _Atomic int lent = -1;

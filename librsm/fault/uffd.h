@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Write protection by userfaultfd. */
-#ifndef RSMCORE_UFFD_H
-#define RSMCORE_UFFD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ void rsmcore_uffd_release(int uffd, uintptr_t address, size_t length);
 void rsmcore_uffd_wake(int uffd, uintptr_t address, size_t length);
 
 RSMCORE_EXPORTS_END
-
-#endif

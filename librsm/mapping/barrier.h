@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What calls and the service thread do with a space; the caller holds its lock. */
-#ifndef RSMCORE_MAPPING_BARRIER_H
-#define RSMCORE_MAPPING_BARRIER_H
+#pragma once
 
 #include "mapping/space.h"
 
@@ -31,5 +30,3 @@ uint32_t mapping_service_due(const struct mapping_space *space);
 /** Refresh the first RO page from @p from on if it is due; returns where to go on, or
  *  MAPPING_NO_PAGE. */
 uint32_t mapping_service_next(struct mapping_space *space, uint32_t from);
-
-#endif

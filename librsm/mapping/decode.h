@@ -5,8 +5,7 @@
  *
  * It need not know every instruction: what it does not, gets a twin.
  */
-#ifndef RSMCORE_MAPPING_DECODE_H
-#define RSMCORE_MAPPING_DECODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ bool mapping_is_atomic(const ucontext_t *context);
 
 /** Whether the fault was a store. If the processor does not report that: @p guess. */
 bool mapping_is_store(const ucontext_t *context, bool guess);
-
-#endif

@@ -27,8 +27,6 @@ static uint64_t greg(const ucontext_t *context, int index)
     return (uint64_t)context->uc_mcontext.gregs[index];
 }
 
-/* ---------------------------------------------------------------- decoding */
-
 /* The bytes up to the end of the page are there, for the processor fetched the first of them; the
  * next page is there if the instruction goes on in it. */
 static bool decode(uintptr_t address, struct decoded *decoded)
@@ -101,8 +99,6 @@ static bool is_masked(const ZydisDecodedInstruction *instruction)
            instruction->avx.mask.mode != ZYDIS_MASK_MODE_DISABLED;
 }
 
-/* ---------------------------------------------------------------- addresses */
-
 static bool register_value(const ucontext_t *context, ZydisRegister reg, uint64_t next,
                            uint64_t *value)
 {
@@ -152,8 +148,6 @@ static bool address_of(const ucontext_t *context, const struct decoded *decoded,
     return true;
 }
 
-/* ---------------------------------------------------------------- values */
-
 static bool general_value(const ucontext_t *context, ZydisRegister reg, struct mapping_store *store)
 {
     bool high = reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH;
@@ -192,8 +186,6 @@ static bool value_of(const ucontext_t *context, const struct decoded *decoded,
         return false;
     }
 }
-
-/* ---------------------------------------------------------------- strings */
 
 static bool string_width(ZydisMnemonic mnemonic, size_t *width, bool *moves)
 {

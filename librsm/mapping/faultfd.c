@@ -59,8 +59,6 @@ static bool show(int fd, uintptr_t address, size_t length, bool writable)
     return true;
 }
 
-/* ---------------------------------------------------------------- is it there? */
-
 /* There is no feature bit for UFFDIO_CONTINUE_MODE_WP. */
 static bool can_show(int memory)
 {
@@ -113,8 +111,6 @@ int mapping_faultfd_open(bool *kernel_faults)
     }
     return fd;
 }
-
-/* ---------------------------------------------------------------- views */
 
 bool mapping_faultfd_attach(struct mapping *mapping, const struct mapping_view *view)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The memory that a space works in. */
-#ifndef RSMCORE_MAPPING_MEMORY_H
-#define RSMCORE_MAPPING_MEMORY_H
+#pragma once
 
 #include "mapping/space.h"
 
@@ -18,5 +17,3 @@ bool mapping_memory_populate(const struct mapping_space *space, uint32_t first, 
 
 /** Nothing is known of any page: the kernel may have their memory back. */
 void mapping_memory_trim(struct mapping_space *space);
-
-#endif

@@ -19,8 +19,6 @@ static struct rsm_conn *inner_of(struct rsm_conn *conn)
     return mapping_of(conn)->space.inner;
 }
 
-/* ---------------------------------------------------------------- order */
-
 /* Whether there is anything that a barrier of the transport would not know. What other threads do
  * at this moment is not before it. */
 static bool is_idle(struct mapping *mapping)
@@ -104,8 +102,6 @@ static enum rsm_status conn_health(struct rsm_conn *conn)
 {
     return inner_of(conn)->ops->health(inner_of(conn));
 }
-
-/* ---------------------------------------------------------------- mapping */
 
 static void *place_view(const struct mapping *mapping, const struct mapping_view *view, bool fixed,
                         void *hint)
@@ -303,8 +299,6 @@ static const struct rsm_signal_ops signal_ops = {
     .poll = conn_poll_signals,
     .acknowledge = conn_acknowledge_signals,
 };
-
-/* ---------------------------------------------------------------- making and ending */
 
 static uint64_t now(void)
 {

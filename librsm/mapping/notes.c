@@ -41,8 +41,6 @@ struct scan_request {
 
 enum { REGIONS = 64, PROBED_PAGES = 3 };
 
-/* ---------------------------------------------------------------- asking the kernel */
-
 /*
  * A page that is not present is asked for too: when the kernel needs memory it takes a page out of
  * the view, and what it noted of one that had been stored to is lost, while one that was protected
@@ -112,8 +110,6 @@ void mapping_notes_look(struct mapping_space *space)
             look_at(mapping, view);
 }
 
-/* ---------------------------------------------------------------- is it there? */
-
 static int new_faultfd(void)
 {
     int fd = rsmcore_uffd_new(true);
@@ -179,8 +175,6 @@ bool mapping_notes_open(struct mapping *mapping)
     mapping->pagemap = rsmcore_fd_place(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
     return mapping->pagemap >= 0 && probe(mapping->faultfd, mapping->pagemap);
 }
-
-/* ---------------------------------------------------------------- views */
 
 static void show(struct mapping *mapping, const struct mapping_view *view)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What differs between a page and its twin, sent in batches; the caller holds the space's
  *  lock. */
-#ifndef RSMCORE_MAPPING_RUNS_H
-#define RSMCORE_MAPPING_RUNS_H
+#pragma once
 
 #include "mapping/space.h"
 
@@ -21,5 +20,3 @@ struct mapping_runs {
 bool mapping_runs_add(struct mapping_runs *runs, uint32_t page, const uint8_t *copy);
 /** Send what has been collected. */
 void mapping_runs_send(struct mapping_runs *runs);
-
-#endif

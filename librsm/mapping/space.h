@@ -14,8 +14,7 @@
  *
  * In mirror mode all pages are NONE here: see mirror.h.
  */
-#ifndef RSMCORE_MAPPING_SPACE_H
-#define RSMCORE_MAPPING_SPACE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -217,5 +216,3 @@ void mapping_order(struct mapping_space *space);
 void mapping_settle(struct mapping_space *space);
 /** A write to [offset, offset + length) has been posted. */
 void mapping_note_posted(struct mapping_space *space, uint64_t offset, size_t length);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Vector registers as the kernel saved them for a signal handler. Async-signal-safe. */
-#ifndef RSMCORE_MAPPING_VECTOR_H
-#define RSMCORE_MAPPING_VECTOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ bool mapping_vector_value(const ucontext_t *context, unsigned number, size_t len
 
 /** Ask the processor where its frame keeps what; once, before the first use. */
 void mapping_vector_init(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What kind of memory a mapping is. */
-#ifndef RSMCORE_BACKING_H
-#define RSMCORE_BACKING_H
+#pragma once
 
 #include "pageswap/vma.h"
 
@@ -16,5 +15,3 @@ enum rsmcore_backing rsmcore_backing_of(const struct rsmcore_vma *vma);
 
 /** Whether the mapping is a System V segment; its inode is then the segment's id. */
 bool rsmcore_backing_is_sysv(const struct rsmcore_vma *vma);
-
-#endif

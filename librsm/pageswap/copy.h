@@ -7,8 +7,7 @@
  * copied whole. The functions are exempt from sanitizers: the race is intended, and the memory is
  * the application's, including redzones.
  */
-#ifndef RSMCORE_COPY_H
-#define RSMCORE_COPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ void rsmcore_copy_words(void *to, const void *from, size_t length);
 
 /** As rsmcore_copy_words(), but only words that differ are stored. @return whether any did. */
 bool rsmcore_copy_changed_words(void *to, const void *from, size_t length);
-
-#endif

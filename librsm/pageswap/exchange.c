@@ -83,8 +83,6 @@ static bool fill_hole(void *at, size_t length, int protection, int fd, uint64_t 
     return false;
 }
 
-/* ------------------------------------------------------------------ in */
-
 /* Where it goes. */
 struct swap_in {
     int fd;
@@ -258,8 +256,6 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
     rsmcore_freezer_close(&freezer);
     return status;
 }
-
-/* ------------------------------------------------------------------ out */
 
 /* The work on one run. */
 struct swap_out {

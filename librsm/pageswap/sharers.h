@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Find other processes that map the pages of a shared mapping. */
-#ifndef RSMCORE_SHARERS_H
-#define RSMCORE_SHARERS_H
+#pragma once
 
 #include "pageswap/vma.h"
 
@@ -21,5 +20,3 @@ enum rsmcore_sharers {
  * RSMCORE_SHARERS_OTHERS.
  */
 enum rsmcore_sharers rsmcore_sharers_of(const struct rsmcore_vma *vma);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What is mapped where: /proc/PID/maps. Allocates nothing; works in signal handlers. */
-#ifndef RSMCORE_VMA_H
-#define RSMCORE_VMA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ bool rsmcore_vma_from(uintptr_t address, struct rsmcore_vma *vma);
 
 /** Narrow *vma to what it shares with [start, end), which must not be nothing. */
 void rsmcore_vma_clip(struct rsmcore_vma *vma, uintptr_t start, uintptr_t end);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Access lists as programs hand them to publish and republish. */
-#ifndef RSMAPI_ACL_H
-#define RSMAPI_ACL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@
  */
 int rsmapi_acl_read(const rsmapi_access_entry_t *list, uint32_t count, bool loopback,
                     struct rsm_acl_entry *acl);
-
-#endif

@@ -7,8 +7,7 @@
  * that take either kind of segment can distinguish them. The tag is cleared before a handle is
  * freed; using a freed handle is undefined all the same.
  */
-#ifndef RSMAPI_HANDLE_H
-#define RSMAPI_HANDLE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -132,5 +131,3 @@ void rsmapi_controller_drop(struct __rsmapi_controller_handle *controller);
 
 /** Bytes of a page: the alignment that RSMAPI asks of memory and offsets. */
 size_t rsmapi_page_size(void);
-
-#endif

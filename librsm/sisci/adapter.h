@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Adapters: numbers for the controllers of this node. */
-#ifndef SISCI_ADAPTER_H
-#define SISCI_ADAPTER_H
+#pragma once
 
 #include "core/controller.h"
 #include "error.h"
@@ -24,5 +23,3 @@ sci_error_t sisci_node(unsigned id, uint32_t *node);
 
 /** Forget the controllers that have been looked up. */
 void sisci_adapters_forget(void);
-
-#endif

@@ -43,8 +43,6 @@ static struct block *block_of(struct sisci_object *object)
     return (struct block *)object; /* its first member */
 }
 
-/* ------------------------------------------------------------------ the thread */
-
 static sci_error_t move(struct source *source)
 {
     struct rsmcore_import *import = source->to->import;
@@ -102,8 +100,6 @@ static void finish_source(void *argument)
 
 static const struct sisci_listener_type listener_type = {.take_turn = take_turn,
                                                          .finish = finish_source};
-
-/* ------------------------------------------------------------------ beginning and end */
 
 static void cancel(struct sisci_object *object)
 {
@@ -177,11 +173,10 @@ static sci_error_t start(const struct source *wanted, sci_block_transfer_t *hand
     return error;
 }
 
-SISCI_API void SCITransferBlockAsync(sci_map_t sourceMap, unsigned int sourceOffset,
-                                     sci_map_t destinationMap, unsigned int destinationOffset,
-                                     unsigned int size, sci_block_transfer_t *block,
-                                     sci_cb_block_transfer_t callback, void *callbackArg,
-                                     unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCITransferBlockAsync)
+(sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t destinationMap,
+ unsigned int destinationOffset, unsigned int size, sci_block_transfer_t *block,
+ sci_cb_block_transfer_t callback, void *callbackArg, unsigned int flags, sci_error_t *error)
 {
     struct source wanted = {.from_offset = sourceOffset,
                             .to_offset = destinationOffset,
@@ -211,9 +206,6 @@ SISCI_API void SCITransferBlockAsync(sci_map_t sourceMap, unsigned int sourceOff
         sisci_drop(&wanted.to->object);
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCITransferBlockAsync);
-
-/* ------------------------------------------------------------------ waiting */
 
 static enum rsm_status attempt(void *argument, int timeout_ms)
 {
@@ -228,8 +220,8 @@ static enum rsm_status attempt(void *argument, int timeout_ms)
     return ended ? RSM_ST_OK : RSM_ST_TIMEOUT;
 }
 
-SISCI_API void SCIWaitForBlockTransfer(sci_block_transfer_t block, unsigned int timeout,
-                                       unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIWaitForBlockTransfer)
+(sci_block_transfer_t block, unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
     struct sisci_object *held = NULL;
@@ -252,7 +244,6 @@ SISCI_API void SCIWaitForBlockTransfer(sci_block_transfer_t block, unsigned int 
         sisci_drop(held);
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIWaitForBlockTransfer);
 
 /* No cancellation point. */
 static void await_end(struct source *source)
@@ -264,8 +255,8 @@ static void await_end(struct source *source)
     pthread_setcancelstate(state, NULL);
 }
 
-SISCI_API void SCIAbortBlockTransfer(sci_block_transfer_t block, unsigned int flags,
-                                     sci_error_t *error)
+SISCI_API(void, SCIAbortBlockTransfer)
+(sci_block_transfer_t block, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
     if (result == SCI_ERR_OK) {
@@ -279,4 +270,3 @@ SISCI_API void SCIAbortBlockTransfer(sci_block_transfer_t block, unsigned int fl
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIAbortBlockTransfer);

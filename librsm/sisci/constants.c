@@ -4,7 +4,7 @@
 
 #define CONSTANT(name)                                                                             \
     extern const unsigned int _SISCI_PUBLIC_CONST_##name;                                          \
-    SISCI_API const unsigned int _SISCI_PUBLIC_CONST_##name = (name);
+    SISCI_VISIBLE const unsigned int _SISCI_PUBLIC_CONST_##name = (name);
 
 /* clang-format off */
 CONSTANT(SCI_FLAG_USE_CALLBACK)

@@ -86,26 +86,26 @@ static sci_error_t mem_cpy(sci_sequence_t sequence, sci_map_t handle, struct wan
     return result;
 }
 
-SISCI_API void SCIMemCpy(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap,
-                         size_t remoteOffset, size_t size, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIMemCpy)
+(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap, size_t remoteOffset, size_t size,
+ unsigned int flags, sci_error_t *error)
 {
     struct wanted wanted = {
         .offset = remoteOffset, .size = size, .memory = memAddr, .flags = flags};
     sisci_report(error, mem_cpy(sequence, remoteMap, &wanted));
 }
-SISCI_EXPORT(SCIMemCpy);
 
-SISCI_API void SCIMemCopy(void *memAddr, sci_map_t remoteMap, unsigned int remoteOffset,
-                          unsigned int size, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIMemCopy)
+(void *memAddr, sci_map_t remoteMap, unsigned int remoteOffset, unsigned int size,
+ unsigned int flags, sci_error_t *error)
 {
     struct wanted wanted = {
         .offset = remoteOffset, .size = size, .memory = memAddr, .flags = flags};
     sisci_report(error, mem_cpy(NULL, remoteMap, &wanted));
 }
-SISCI_EXPORT(SCIMemCopy);
 
-SISCI_API void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size,
-                           unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIMemWrite)
+(void *memAddr, volatile void *remoteAddr, size_t size, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
     if (result == SCI_ERR_OK && size > 0 && (memAddr == NULL || remoteAddr == NULL))
@@ -116,9 +116,6 @@ SISCI_API void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIMemWrite);
-
-/* ------------------------------------------------------------------ between maps */
 
 sci_error_t sisci_map_copy_check(const struct sisci_map *source, size_t from,
                                  const struct sisci_map *target, size_t to, size_t size)
@@ -146,9 +143,9 @@ static sci_error_t transfer_checked(struct sisci_map *source, size_t from, struc
     return error == SCI_ERR_OK && status != RSM_ST_OK ? SCI_ERR_TRANSFER_FAILED : error;
 }
 
-SISCI_API void SCITransferBlock(sci_map_t sourceMap, unsigned int sourceOffset,
-                                sci_map_t destinationMap, unsigned int destinationOffset,
-                                unsigned int size, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCITransferBlock)
+(sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t destinationMap,
+ unsigned int destinationOffset, unsigned int size, unsigned int flags, sci_error_t *error)
 {
     struct sisci_map *source = NULL, *target = NULL;
     sci_error_t result = sisci_check(flags, SCI_FLAG_ERROR_CHECK);
@@ -169,4 +166,3 @@ SISCI_API void SCITransferBlock(sci_map_t sourceMap, unsigned int sourceOffset,
         sisci_drop(&target->object);
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCITransferBlock);

@@ -18,8 +18,6 @@ struct sisci_dma_call {
     sci_dma_queue_t handle;
 };
 
-/* ------------------------------------------------------------------ engines */
-
 struct sisci_dma_engine *sisci_dma_engine_make(void)
 {
     struct sisci_dma_engine *engine = calloc(1, sizeof *engine);
@@ -79,8 +77,6 @@ enum rsm_status sisci_dma_await(void *argument, int timeout_ms)
     return posted ? RSM_ST_TIMEOUT : RSM_ST_OK;
 }
 
-/* ------------------------------------------------------------------ moving */
-
 static sci_dma_queue_state_t state_after(sci_error_t outcome)
 {
     switch (outcome) {
@@ -131,8 +127,6 @@ static enum sisci_turn move_next(void *argument)
     return call != NULL ? SISCI_TURN_AGAIN : SISCI_TURN_LAST;
 }
 
-/* ------------------------------------------------------------------ calling */
-
 static void call_program(void *argument)
 {
     const struct sisci_dma_call *call = argument;
@@ -164,8 +158,6 @@ static void finish(void *engine)
 
 static const struct sisci_listener_type mover_type = {.take_turn = move_next, .finish = finish};
 static const struct sisci_listener_type caller_type = {.take_turn = call_next, .finish = finish};
-
-/* ------------------------------------------------------------------ posting */
 
 /* Called with the lock held. */
 static sci_error_t need_listener(struct sisci_dma_engine *engine,

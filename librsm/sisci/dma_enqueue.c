@@ -12,8 +12,6 @@ enum {
     ROOM_AT_FIRST = 8,
 };
 
-/* ------------------------------------------------------------------ post */
-
 /* Segments are looked up now, and without the lock: until then they may be removed, and a program
  * that does so gets the error here. */
 static sci_error_t post(struct sisci_dma_queue *queue, const struct sisci_dma_manner *manner)
@@ -32,8 +30,9 @@ static sci_error_t post(struct sisci_dma_queue *queue, const struct sisci_dma_ma
     return error;
 }
 
-SISCI_API void SCIPostDMAQueue(sci_dma_queue_t dq, sci_cb_dma_t callback, void *callbackArg,
-                               unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIPostDMAQueue)
+(sci_dma_queue_t dq, sci_cb_dma_t callback, void *callbackArg, unsigned int flags,
+ sci_error_t *error)
 {
     bool calls_back = (flags & SCI_FLAG_USE_CALLBACK) != 0;
     const struct sisci_dma_manner manner = {.callback = calls_back ? callback : NULL,
@@ -50,9 +49,6 @@ SISCI_API void SCIPostDMAQueue(sci_dma_queue_t dq, sci_cb_dma_t callback, void *
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIPostDMAQueue);
-
-/* ------------------------------------------------------------------ enqueue */
 
 /* Called with the lock held. The room grows with what is gathered, not with what may be. */
 static bool make_room(struct sisci_dma_queue *queue)
@@ -155,12 +151,10 @@ static sci_error_t check_flags(unsigned flags)
                                                                             : error;
 }
 
-SISCI_API sci_dma_queue_state_t SCIEnqueueDMATransfer(sci_dma_queue_t dq,
-                                                      sci_local_segment_t localSegment,
-                                                      sci_remote_segment_t remoteSegment,
-                                                      unsigned int localOffset,
-                                                      unsigned int remoteOffset, unsigned int size,
-                                                      unsigned int flags, sci_error_t *error)
+SISCI_API(sci_dma_queue_state_t, SCIEnqueueDMATransfer)
+(sci_dma_queue_t dq, sci_local_segment_t localSegment, sci_remote_segment_t remoteSegment,
+ unsigned int localOffset, unsigned int remoteOffset, unsigned int size, unsigned int flags,
+ sci_error_t *error)
 {
     struct sisci_dma_request request = {.segment = localSegment,
                                         .remote = remoteSegment,
@@ -181,4 +175,3 @@ SISCI_API sci_dma_queue_state_t SCIEnqueueDMATransfer(sci_dma_queue_t dq,
     sisci_report(error, result);
     return state;
 }
-SISCI_EXPORT(SCIEnqueueDMATransfer);

@@ -11,8 +11,6 @@
 /* Programs pass the flags of the transfer to the wait, too. */
 enum { ENGINE_FLAGS = SCI_FLAG_DMA_GLOBAL | SCI_FLAG_DMA_SYSDMA | SCI_FLAG_DMA_ADAPTER };
 
-/* ------------------------------------------------------------------ the end */
-
 /* A transfer that is posted stops within a piece, and with it the waits. */
 static void cancel(struct sisci_object *object)
 {
@@ -51,8 +49,6 @@ static void release(struct sisci_object *object)
 static const struct sisci_type queue_type = {
     .kind = SISCI_DMA_QUEUE, .cancel = cancel, .release = release};
 
-/* ------------------------------------------------------------------ create, remove */
-
 static sci_error_t create(struct sisci_object *desc, unsigned adapter, unsigned max_entries,
                           sci_dma_queue_t *handle)
 {
@@ -77,8 +73,9 @@ static sci_error_t create(struct sisci_object *desc, unsigned adapter, unsigned 
     return error;
 }
 
-SISCI_API void SCICreateDMAQueue(sci_desc_t sd, sci_dma_queue_t *dq, unsigned int localAdapterNo,
-                                 unsigned int maxEntries, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCICreateDMAQueue)
+(sci_desc_t sd, sci_dma_queue_t *dq, unsigned int localAdapterNo, unsigned int maxEntries,
+ unsigned int flags, sci_error_t *error)
 {
     sci_dma_queue_t made = NULL;
     sci_error_t result = sisci_check(flags, 0);
@@ -94,9 +91,8 @@ SISCI_API void SCICreateDMAQueue(sci_desc_t sd, sci_dma_queue_t *dq, unsigned in
         *dq = made;
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCICreateDMAQueue);
 
-SISCI_API void SCIRemoveDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIRemoveDMAQueue)(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
     struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
@@ -110,11 +106,8 @@ SISCI_API void SCIRemoveDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_err
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIRemoveDMAQueue);
 
-/* ------------------------------------------------------------------ states */
-
-SISCI_API sci_dma_queue_state_t SCIDMAQueueState(sci_dma_queue_t dq)
+SISCI_API(sci_dma_queue_state_t, SCIDMAQueueState)(sci_dma_queue_t dq)
 {
     struct sisci_dma_queue *queue = sisci_hold_dma_queue(dq);
     if (queue == NULL)
@@ -123,7 +116,6 @@ SISCI_API sci_dma_queue_state_t SCIDMAQueueState(sci_dma_queue_t dq)
     sisci_drop(&queue->object);
     return state;
 }
-SISCI_EXPORT(SCIDMAQueueState);
 
 /* What became of the latest transfer, and the state that goes with it. */
 static sci_error_t outcome(struct sisci_dma_engine *engine, sci_dma_queue_state_t *state)
@@ -152,8 +144,8 @@ static sci_error_t wait_for(struct sisci_dma_queue *queue, unsigned timeout,
     return status == RSM_ST_OK ? error : sisci_error(SISCI_WAIT, status);
 }
 
-SISCI_API sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t dq, unsigned int timeout,
-                                                   unsigned int flags, sci_error_t *error)
+SISCI_API(sci_dma_queue_state_t, SCIWaitForDMAQueue)
+(sci_dma_queue_t dq, unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
     sci_dma_queue_state_t state = SCI_DMAQUEUE_ERROR;
     sci_error_t result = sisci_check(flags, ENGINE_FLAGS);
@@ -167,7 +159,6 @@ SISCI_API sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t dq, unsigned 
     sisci_report(error, result);
     return state;
 }
-SISCI_EXPORT(SCIWaitForDMAQueue);
 
 /* Until the transfer has ended: bytes may move when a thread that is cancelled here has gone. */
 static void await_undisturbed(struct sisci_dma_queue *queue, struct sisci_dma_wait *wait)
@@ -192,7 +183,7 @@ static void abort_transfer(struct sisci_dma_queue *queue)
         await_undisturbed(queue, &wait);
 }
 
-SISCI_API void SCIAbortDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIAbortDMAQueue)(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
     struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
@@ -204,7 +195,6 @@ SISCI_API void SCIAbortDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_erro
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIAbortDMAQueue);
 
 sci_error_t sisci_dma_reset(struct sisci_dma_queue *queue)
 {
@@ -221,7 +211,7 @@ sci_error_t sisci_dma_reset(struct sisci_dma_queue *queue)
     return posted ? SCI_ERR_ILLEGAL_OPERATION : SCI_ERR_OK;
 }
 
-SISCI_API void SCIResetDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIResetDMAQueue)(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
     struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
@@ -233,4 +223,3 @@ SISCI_API void SCIResetDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_erro
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIResetDMAQueue);

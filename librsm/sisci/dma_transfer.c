@@ -40,8 +40,6 @@ struct sisci_dma_transfer {
     unsigned side_count, part_count;
 };
 
-/* ------------------------------------------------------------------ sides */
-
 static sci_error_t take_local(struct sides *sides, const struct sisci_dma_request *request,
                               unsigned adapter)
 {
@@ -93,8 +91,6 @@ static bool same_sides(const struct sisci_dma_request *a, const struct sisci_dma
     return a->remote == b->remote && a->segment == b->segment &&
            (a->memory == NULL) == (b->memory == NULL);
 }
-
-/* ------------------------------------------------------------------ making */
 
 static bool is_inside(size_t offset, size_t length, uint64_t size)
 {
@@ -174,8 +170,6 @@ void sisci_dma_transfer_release(struct sisci_dma_transfer *transfer)
     free(transfer->parts);
     free(transfer);
 }
-
-/* ------------------------------------------------------------------ moving */
 
 static enum rsm_status move_piece(const struct part *part, size_t at, size_t size)
 {

@@ -104,8 +104,6 @@ sci_error_t sisci_error(enum sisci_family family, enum rsm_status status)
     return common_error(status);
 }
 
-/* ------------------------------------------------------------------ names */
-
 /* Of two names of one value the one of the wider meaning. */
 /* clang-format off */
 #define EACH_ERROR(X) \
@@ -122,7 +120,7 @@ sci_error_t sisci_error(enum sisci_family family, enum rsm_status status)
     X(NO_SUCH_FDID)
 /* clang-format on */
 
-SISCI_API const char *SCIGetErrorString(sci_error_t error)
+SISCI_API(const char *, SCIGetErrorString)(sci_error_t error)
 {
 #define CASE(name)                                                                                 \
     case SCI_ERR_##name:                                                                           \
@@ -135,4 +133,3 @@ SISCI_API const char *SCIGetErrorString(sci_error_t error)
 #undef CASE
     return "unknown SISCI error";
 }
-SISCI_EXPORT(SCIGetErrorString);

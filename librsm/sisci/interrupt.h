@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Interrupts with and without data, which differ in little but their callbacks. */
-#ifndef SISCI_INTERRUPT_H
-#define SISCI_INTERRUPT_H
+#pragma once
 
 #include "core/interrupt.h"
 #include "export.h"
@@ -36,5 +35,3 @@ sci_error_t sisci_interrupt_connect(sci_desc_t sd, enum sisci_kind kind, unsigne
 sci_error_t sisci_interrupt_disconnect(const void *handle, enum sisci_kind kind, unsigned flags);
 sci_error_t sisci_interrupt_trigger(const void *handle, enum sisci_kind kind, const void *data,
                                     size_t length, unsigned flags);
-
-#endif

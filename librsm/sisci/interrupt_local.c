@@ -37,8 +37,6 @@ static struct local_interrupt *interrupt_of(struct sisci_object *object)
     return (struct local_interrupt *)object; /* its first member */
 }
 
-/* ------------------------------------------------------------------ callbacks */
-
 static void call_back(void *argument)
 {
     struct source *source = argument;
@@ -84,8 +82,6 @@ static void finish_source(void *argument)
 
 static const struct sisci_listener_type listener_type = {
     .event = event_of, .take_turn = take_turn, .finish = finish_source};
-
-/* ------------------------------------------------------------------ beginning and end */
 
 static void cancel(struct sisci_object *object)
 {
@@ -240,8 +236,6 @@ sci_error_t sisci_interrupt_remove(const void *handle, enum sisci_kind kind, uns
     struct sisci_object *object = sisci_hold(handle, kind);
     return object != NULL ? sisci_end(object, SISCI_END_ALL) : SCI_ERR_ILLEGAL_PARAMETER;
 }
-
-/* ------------------------------------------------------------------ waiting */
 
 struct wait {
     struct rsmcore_interrupt *core;

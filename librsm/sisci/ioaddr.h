@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What SCIQuery() returns for a segment instead of a bus address. */
-#ifndef SISCI_IOADDR_H
-#define SISCI_IOADDR_H
+#pragma once
 
 #include "sisci_types.h"
 
@@ -11,5 +10,3 @@ static inline sci_ioaddr_t sisci_ioaddr(unsigned node, unsigned id)
 {
     return (1ULL << 63) | ((sci_ioaddr_t)node << 32) | id;
 }
-
-#endif

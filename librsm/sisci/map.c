@@ -82,8 +82,6 @@ static struct sisci_map *new_map(const struct wanted *wanted)
     return map;
 }
 
-/* ------------------------------------------------------------------ local segments */
-
 /* The map belongs to the descriptor: it may outlive its segment. */
 static sci_error_t map_local(struct sisci_local_segment *segment, const struct wanted *wanted,
                              sci_map_t *handle, void **address)
@@ -107,8 +105,9 @@ static sci_error_t map_local(struct sisci_local_segment *segment, const struct w
     return enter(map, segment->object.owner, handle, address);
 }
 
-SISCI_API void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map, size_t offset,
-                                   size_t size, void *addr, unsigned int flags, sci_error_t *error)
+SISCI_API(void *, SCIMapLocalSegment)
+(sci_local_segment_t segment, sci_map_t *map, size_t offset, size_t size, void *addr,
+ unsigned int flags, sci_error_t *error)
 {
     bool fixed = (flags & SCI_FLAG_FIXED_MAP_ADDR) != 0;
     const struct wanted wanted = {offset, size, fixed ? addr : NULL,
@@ -131,9 +130,6 @@ SISCI_API void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map, 
     sisci_report(error, result);
     return result == SCI_ERR_OK ? address : NULL;
 }
-SISCI_EXPORT(SCIMapLocalSegment);
-
-/* ------------------------------------------------------------------ remote segments */
 
 static sci_error_t map_remote(struct sisci_remote_segment *segment, const struct wanted *wanted,
                               sci_map_t *handle, void **address)
@@ -163,9 +159,9 @@ static sci_error_t map_remote(struct sisci_remote_segment *segment, const struct
     return enter(map, &segment->object, handle, address);
 }
 
-SISCI_API volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment, sci_map_t *map,
-                                             size_t offset, size_t size, void *addr,
-                                             unsigned int flags, sci_error_t *error)
+SISCI_API(volatile void *, SCIMapRemoteSegment)
+(sci_remote_segment_t segment, sci_map_t *map, size_t offset, size_t size, void *addr,
+ unsigned int flags, sci_error_t *error)
 {
     bool fixed = (flags & SCI_FLAG_FIXED_MAP_ADDR) != 0;
     const struct wanted wanted = {offset, size, fixed ? addr : NULL,
@@ -190,11 +186,8 @@ SISCI_API volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment, sci_m
     sisci_report(error, result);
     return result == SCI_ERR_OK ? address : NULL;
 }
-SISCI_EXPORT(SCIMapRemoteSegment);
 
-/* ------------------------------------------------------------------ both */
-
-SISCI_API void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIUnmapSegment)(sci_map_t map, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
     if (result == SCI_ERR_OK) {
@@ -203,9 +196,8 @@ SISCI_API void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *e
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIUnmapSegment);
 
-SISCI_API volatile void *SCIGetMapPointer(sci_map_t map)
+SISCI_API(volatile void *, SCIGetMapPointer)(sci_map_t map)
 {
     struct sisci_map *held = sisci_hold_map(map);
     void *address = held != NULL ? held->address : NULL;
@@ -213,10 +205,9 @@ SISCI_API volatile void *SCIGetMapPointer(sci_map_t map)
         sisci_drop(&held->object);
     return address;
 }
-SISCI_EXPORT(SCIGetMapPointer);
 
-SISCI_API void SCICacheSync(sci_map_t map, void *addr, size_t length, unsigned int flags,
-                            sci_error_t *error)
+SISCI_API(void, SCICacheSync)
+(sci_map_t map, void *addr, size_t length, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, SCI_FLAG_CACHE_FLUSH | SCI_FLAG_CACHE_INVALIDATE);
     struct sisci_map *held = result == SCI_ERR_OK ? sisci_hold_map(map) : NULL;
@@ -231,4 +222,3 @@ SISCI_API void SCICacheSync(sci_map_t map, void *addr, size_t length, unsigned i
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCICacheSync);

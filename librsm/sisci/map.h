@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Maps of segments, local and remote. */
-#ifndef SISCI_MAP_H
-#define SISCI_MAP_H
+#pragma once
 
 #include "core/map.h"
 #include "object.h"
@@ -38,5 +37,3 @@ sci_error_t sisci_map_copy_check(const struct sisci_map *source, size_t from,
 /** Copy them. What is stored afterwards arrives later. SCI_ERR_TRANSFER_FAILED. */
 sci_error_t sisci_map_copy(struct sisci_map *source, size_t from, struct sisci_map *target,
                            size_t to, size_t size);
-
-#endif

@@ -38,17 +38,16 @@ static sci_error_t find(const char *name, unsigned *adapters, dis_nodeId_list_t 
     return SCI_ERR_OK;
 }
 
-SISCI_API void SCIGetNodeIdByAdapterName(char *name, dis_nodeId_list_t *list,
-                                         dis_virt_adapter_t *type, unsigned int flags,
-                                         sci_error_t *error)
+SISCI_API(void, SCIGetNodeIdByAdapterName)
+(char *name, dis_nodeId_list_t *list, dis_virt_adapter_t *type, unsigned int flags,
+ sci_error_t *error)
 {
     sisci_report(error, find(name, NULL, list, type, flags));
 }
-SISCI_EXPORT(SCIGetNodeIdByAdapterName);
 
-SISCI_API void SCIGetNodeInfoByAdapterName(char *name, unsigned int *adapters,
-                                           dis_nodeId_list_t *list, dis_virt_adapter_t *type,
-                                           unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIGetNodeInfoByAdapterName)
+(char *name, unsigned int *adapters, dis_nodeId_list_t *list, dis_virt_adapter_t *type,
+ unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = adapters == NULL ? sisci_check(flags, 0) : SCI_ERR_OK;
     if (result == SCI_ERR_OK && adapters == NULL)
@@ -57,4 +56,3 @@ SISCI_API void SCIGetNodeInfoByAdapterName(char *name, unsigned int *adapters,
         result = find(name, adapters, list, type, flags);
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIGetNodeInfoByAdapterName);

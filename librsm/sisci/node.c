@@ -7,8 +7,8 @@
 #include "export.h"
 #include "object.h"
 
-SISCI_API void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId, unsigned int flags,
-                                 sci_error_t *error)
+SISCI_API(void, SCIGetLocalNodeId)
+(unsigned int adapterNo, unsigned int *nodeId, unsigned int flags, sci_error_t *error)
 {
     uint32_t node = 0;
     sci_error_t result = sisci_check(flags, 0);
@@ -22,9 +22,6 @@ SISCI_API void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId, u
         *nodeId = node;
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIGetLocalNodeId);
-
-/* ------------------------------------------------------------------ probing */
 
 static sci_error_t probe_error(enum rsm_status status)
 {
@@ -52,8 +49,9 @@ static sci_error_t probe(unsigned adapter, unsigned id)
     return error;
 }
 
-SISCI_API int SCIProbeNode(sci_desc_t sd, unsigned int localAdapterNo, unsigned int nodeId,
-                           unsigned int flags, sci_error_t *error)
+SISCI_API(int, SCIProbeNode)
+(sci_desc_t sd, unsigned int localAdapterNo, unsigned int nodeId, unsigned int flags,
+ sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
     struct sisci_object *desc = result == SCI_ERR_OK ? sisci_hold(sd, SISCI_DESC) : NULL;
@@ -64,21 +62,16 @@ SISCI_API int SCIProbeNode(sci_desc_t sd, unsigned int localAdapterNo, unsigned 
     sisci_report(error, result);
     return result == SCI_ERR_OK;
 }
-SISCI_EXPORT(SCIProbeNode);
-
-/* ------------------------------------------------------------------ names */
 
 /* Programs get them without const, and are not to write there. */
 static char type_name[] = "RSM", unknown_name[] = "unknown adapter type";
 
-SISCI_API char *SCIGetAdapterTypeString(unsigned int type)
+SISCI_API(char *, SCIGetAdapterTypeString)(unsigned int type)
 {
     return type == SISCI_CARD_TYPE ? type_name : unknown_name;
 }
-SISCI_EXPORT(SCIGetAdapterTypeString);
 
-SISCI_API char *SCIGetAdapterFamilyString(unsigned int type)
+SISCI_API(char *, SCIGetAdapterFamilyString)(unsigned int type)
 {
     return type == SISCI_CARD_TYPE ? type_name : unknown_name;
 }
-SISCI_EXPORT(SCIGetAdapterFamilyString);

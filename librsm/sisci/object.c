@@ -62,8 +62,6 @@ static struct sisci_object *descriptors; /* those of the library */
 
 static atomic_uint library_users;
 
-/* ------------------------------------------------------------------ fork */
-
 /* A child cannot use anything of its parent, and starts with an empty table: used slots lose their
  * owner, and their objects stay allocated. */
 static void begin_anew(void)
@@ -80,8 +78,6 @@ static void begin_anew(void)
 
 /* Guards the table and the tree. */
 RSMCORE_FORK_PART(lock, RSMCORE_FORK_OBJECTS, begin_anew);
-
-/* ------------------------------------------------------------------ library */
 
 void sisci_library_begin(void)
 {
@@ -103,8 +99,6 @@ sci_error_t sisci_check(unsigned flags, unsigned known)
         return SCI_ERR_NOT_INITIALIZED;
     return (flags & ~known) != 0 ? SCI_ERR_ILLEGAL_FLAG : SCI_ERR_OK;
 }
-
-/* ------------------------------------------------------------------ table */
 
 static uint64_t word_of_use(uint32_t use)
 {
@@ -170,8 +164,6 @@ static void give_slot(struct sisci_object *object)
     free_slots = slot;
 }
 
-/* ------------------------------------------------------------------ holding */
-
 struct sisci_object *sisci_hold(const void *handle, enum sisci_kind kind)
 {
     uintptr_t number = (uintptr_t)handle;
@@ -208,8 +200,6 @@ void sisci_drop(struct sisci_object *object)
     pthread_cond_broadcast(&changed);
     rsmcore_fork_unlock(&lock);
 }
-
-/* ------------------------------------------------------------------ tree */
 
 static bool is_ending(const struct sisci_object *object)
 {

@@ -22,8 +22,7 @@
  * do not say that they wait, callbacks of the program never. A thread takes the locks of two
  * resources only in the order owner, child.
  */
-#ifndef SISCI_OBJECT_H
-#define SISCI_OBJECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -122,5 +121,3 @@ void sisci_end_everything(void);
 /** Begin and end of use, counted. sisci_library_end() returns whether it was the last. */
 void sisci_library_begin(void);
 bool sisci_library_end(void);
-
-#endif

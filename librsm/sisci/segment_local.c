@@ -15,8 +15,6 @@ enum {
                    SCI_FLAG_DMA_GLOBAL | SCI_FLAG_SHARED,
 };
 
-/* ------------------------------------------------------------------ events */
-
 sci_error_t sisci_local_need_events(struct sisci_local_segment *segment)
 {
     if (segment->source != NULL)
@@ -80,8 +78,6 @@ static void finish(void *bytes)
 static const struct sisci_listener_type listener_type = {
     .event = event_of, .take_turn = take_turn, .finish = finish};
 
-/* ------------------------------------------------------------------ the end */
-
 static void cancel(struct sisci_object *object)
 {
     struct sisci_local_segment *segment = (struct sisci_local_segment *)object;
@@ -121,8 +117,6 @@ static sci_error_t query(struct sisci_object *object, unsigned subcommand,
 
 const struct sisci_type sisci_local_type = {
     .kind = SISCI_LOCAL_SEGMENT, .cancel = cancel, .release = release, .query = query};
-
-/* ------------------------------------------------------------------ the beginning */
 
 /* What a handle is asked for with. */
 struct wanted {
@@ -201,8 +195,6 @@ static sci_error_t make_handle(struct sisci_object *desc, struct sisci_memory *m
     return error;
 }
 
-/* ------------------------------------------------------------------ create */
-
 /* The memory has the fabric of adapter 0. */
 static enum rsm_status make_export(size_t size, unsigned flags, struct rsmcore_claim *claim,
                                    struct rsmcore_export **exported)
@@ -252,9 +244,9 @@ static sci_error_t check_wanted(const struct wanted *wanted)
     return SCI_ERR_OK;
 }
 
-SISCI_API void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId,
-                                size_t size, sci_cb_local_segment_t callback, void *callbackArg,
-                                unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCICreateSegment)
+(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId, size_t size,
+ sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags, sci_error_t *error)
 {
     const struct wanted wanted = {callback, callbackArg, flags};
     sci_local_segment_t made = NULL;
@@ -273,9 +265,6 @@ SISCI_API void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment, uns
         *segment = result == SCI_ERR_OK ? made : NULL;
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCICreateSegment);
-
-/* ------------------------------------------------------------------ attach */
 
 static sci_error_t attach(struct sisci_object *desc, unsigned id, size_t *size,
                           const struct wanted *wanted, sci_local_segment_t *handle)
@@ -302,10 +291,9 @@ static sci_error_t attach(struct sisci_object *desc, unsigned id, size_t *size,
     return error;
 }
 
-SISCI_API void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment,
-                                     unsigned int segmentId, size_t *size,
-                                     sci_cb_local_segment_t callback, void *callbackArg,
-                                     unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIAttachLocalSegment)
+(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId, size_t *size,
+ sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags, sci_error_t *error)
 {
     const struct wanted wanted = {callback, callbackArg, flags};
     sci_local_segment_t made = NULL;
@@ -322,11 +310,9 @@ SISCI_API void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment
         *segment = result == SCI_ERR_OK ? made : NULL;
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIAttachLocalSegment);
 
-/* ------------------------------------------------------------------ remove */
-
-SISCI_API void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIRemoveSegment)
+(sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, SCI_FLAG_FORCE_REMOVE);
     struct sisci_local_segment *held = NULL;
@@ -343,11 +329,8 @@ SISCI_API void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags,
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIRemoveSegment);
 
-/* ------------------------------------------------------------------ what is known of it */
-
-SISCI_API size_t SCIGetLocalSegmentSize(sci_local_segment_t segment)
+SISCI_API(size_t, SCIGetLocalSegmentSize)(sci_local_segment_t segment)
 {
     struct sisci_local_segment *held = sisci_hold_local(segment);
     size_t size = held != NULL ? held->size : 0;
@@ -355,9 +338,8 @@ SISCI_API size_t SCIGetLocalSegmentSize(sci_local_segment_t segment)
         sisci_drop(&held->object);
     return size;
 }
-SISCI_EXPORT(SCIGetLocalSegmentSize);
 
-SISCI_API unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment)
+SISCI_API(unsigned int, SCIGetLocalSegmentId)(sci_local_segment_t segment)
 {
     struct sisci_local_segment *held = sisci_hold_local(segment);
     unsigned id = held != NULL ? held->id : 0;
@@ -365,9 +347,6 @@ SISCI_API unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment)
         sisci_drop(&held->object);
     return id;
 }
-SISCI_EXPORT(SCIGetLocalSegmentId);
-
-/* ------------------------------------------------------------------ events */
 
 struct local_wait {
     struct rsmcore_records *records;
@@ -398,9 +377,9 @@ static sci_error_t wait_for_event(struct sisci_local_segment *segment, unsigned 
     return sisci_error(SISCI_WAIT, status);
 }
 
-SISCI_API sci_segment_cb_reason_t SCIWaitForLocalSegmentEvent(
-    sci_local_segment_t segment, unsigned int *sourceNodeId, unsigned int *localAdapterNo,
-    unsigned int timeout, unsigned int flags, sci_error_t *error)
+SISCI_API(sci_segment_cb_reason_t, SCIWaitForLocalSegmentEvent)
+(sci_local_segment_t segment, unsigned int *sourceNodeId, unsigned int *localAdapterNo,
+ unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
     struct sisci_event event = {.reason = (sci_segment_cb_reason_t)0};
     struct sisci_local_segment *held = NULL;
@@ -418,4 +397,3 @@ SISCI_API sci_segment_cb_reason_t SCIWaitForLocalSegmentEvent(
     sisci_report(error, result);
     return event.reason;
 }
-SISCI_EXPORT(SCIWaitForLocalSegmentEvent);

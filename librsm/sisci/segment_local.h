@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Local segments: those that this process has made, or has attached to. */
-#ifndef SISCI_SEGMENT_LOCAL_H
-#define SISCI_SEGMENT_LOCAL_H
+#pragma once
 
 #include <pthread.h>
 
@@ -53,5 +52,3 @@ sci_error_t sisci_local_publish(struct sisci_local_segment *segment);
 /** Whether it is prepared on some adapter. Of @p adapter the daemon is asked, if need be: another
  *  process may have prepared it. */
 bool sisci_local_is_prepared(struct sisci_local_segment *segment, unsigned adapter);
-
-#endif

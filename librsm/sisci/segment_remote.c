@@ -16,8 +16,6 @@ enum {
                     SCI_FLAG_DMA_GLOBAL,
 };
 
-/* ------------------------------------------------------------------ connections */
-
 static void drop_connection(struct sisci_connection *connection)
 {
     if (atomic_fetch_sub(&connection->holders, 1) > 1)
@@ -86,8 +84,6 @@ static bool go(struct sisci_connection *connection, sci_segment_cb_reason_t reas
            !atomic_compare_exchange_weak(&connection->state, &state, next));
     return next != SISCI_REMOTE_STATES;
 }
-
-/* ------------------------------------------------------------------ callbacks */
 
 struct call {
     struct sisci_connection *connection;
@@ -166,8 +162,6 @@ static void finish(void *bytes)
 static const struct sisci_listener_type listener_type = {
     .event = event_of, .take_turn = take_turn, .finish = finish};
 
-/* ------------------------------------------------------------------ the end */
-
 static void cancel(struct sisci_object *object)
 {
     struct sisci_connection *connection = ((struct sisci_remote_segment *)object)->connection;
@@ -198,8 +192,6 @@ static sci_error_t query(struct sisci_object *object, unsigned subcommand,
 
 const struct sisci_type sisci_remote_type = {
     .kind = SISCI_REMOTE_SEGMENT, .cancel = cancel, .release = release, .query = query};
-
-/* ------------------------------------------------------------------ connect */
 
 /* What a handle is asked for with. */
 struct wanted {
@@ -308,10 +300,10 @@ static sci_error_t connect_segment(struct sisci_object *desc, const struct wante
     return make_handle(desc, connection, calls_back, handle);
 }
 
-SISCI_API void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment, unsigned int nodeId,
-                                 unsigned int segmentId, unsigned int localAdapterNo,
-                                 sci_cb_remote_segment_t callback, void *callbackArg,
-                                 unsigned int timeout, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIConnectSegment)
+(sci_desc_t sd, sci_remote_segment_t *segment, unsigned int nodeId, unsigned int segmentId,
+ unsigned int localAdapterNo, sci_cb_remote_segment_t callback, void *callbackArg,
+ unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
     const struct wanted wanted = {nodeId, segmentId, localAdapterNo, callback, callbackArg, flags};
     sci_remote_segment_t made = NULL;
@@ -328,7 +320,6 @@ SISCI_API void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment, u
         *segment = result == SCI_ERR_OK ? made : NULL;
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIConnectSegment);
 
 /* Not while it is mapped, or DMA goes on. */
 static sci_error_t disconnect(struct sisci_remote_segment *segment)
@@ -339,8 +330,8 @@ static sci_error_t disconnect(struct sisci_remote_segment *segment)
     return SCI_ERR_BUSY;
 }
 
-SISCI_API void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags,
-                                    sci_error_t *error)
+SISCI_API(void, SCIDisconnectSegment)
+(sci_remote_segment_t segment, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
     if (result == SCI_ERR_OK) {
@@ -349,11 +340,8 @@ SISCI_API void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int f
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIDisconnectSegment);
 
-/* ------------------------------------------------------------------ what is known of it */
-
-SISCI_API size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment)
+SISCI_API(size_t, SCIGetRemoteSegmentSize)(sci_remote_segment_t segment)
 {
     struct sisci_remote_segment *held = sisci_hold_remote(segment);
     if (held == NULL)
@@ -363,9 +351,8 @@ SISCI_API size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment)
     sisci_drop(&held->object);
     return size;
 }
-SISCI_EXPORT(SCIGetRemoteSegmentSize);
 
-SISCI_API unsigned int SCIGetRemoteSegmentId(sci_remote_segment_t segment)
+SISCI_API(unsigned int, SCIGetRemoteSegmentId)(sci_remote_segment_t segment)
 {
     struct sisci_remote_segment *held = sisci_hold_remote(segment);
     unsigned id = held != NULL ? held->connection->id : 0;
@@ -373,9 +360,8 @@ SISCI_API unsigned int SCIGetRemoteSegmentId(sci_remote_segment_t segment)
         sisci_drop(&held->object);
     return id;
 }
-SISCI_EXPORT(SCIGetRemoteSegmentId);
 
-SISCI_API unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment)
+SISCI_API(unsigned int, SCIGetRemoteSegmentNodeId)(sci_remote_segment_t segment)
 {
     struct sisci_remote_segment *held = sisci_hold_remote(segment);
     unsigned node = held != NULL ? held->connection->node : 0;
@@ -383,9 +369,6 @@ SISCI_API unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment)
         sisci_drop(&held->object);
     return node;
 }
-SISCI_EXPORT(SCIGetRemoteSegmentNodeId);
-
-/* ------------------------------------------------------------------ events */
 
 struct remote_wait {
     struct sisci_connection *connection;
@@ -420,11 +403,9 @@ static sci_error_t wait_for_event(struct sisci_remote_segment *segment, unsigned
     return sisci_error(SISCI_WAIT, status);
 }
 
-SISCI_API sci_segment_cb_reason_t SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segment,
-                                                               sci_error_t *status,
-                                                               unsigned int timeout,
-                                                               unsigned int flags,
-                                                               sci_error_t *error)
+SISCI_API(sci_segment_cb_reason_t, SCIWaitForRemoteSegmentEvent)
+(sci_remote_segment_t segment, sci_error_t *status, unsigned int timeout, unsigned int flags,
+ sci_error_t *error)
 {
     sci_segment_cb_reason_t reason = (sci_segment_cb_reason_t)0;
     struct sisci_remote_segment *held = NULL;
@@ -439,4 +420,3 @@ SISCI_API sci_segment_cb_reason_t SCIWaitForRemoteSegmentEvent(sci_remote_segmen
     sisci_report(error, result);
     return reason;
 }
-SISCI_EXPORT(SCIWaitForRemoteSegmentEvent);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Remote segments: connections of this process. */
-#ifndef SISCI_SEGMENT_REMOTE_H
-#define SISCI_SEGMENT_REMOTE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -55,5 +54,3 @@ static inline struct rsmcore_import *sisci_remote_import(const struct sisci_remo
 {
     return atomic_load_explicit(&segment->connection->import, memory_order_acquire);
 }
-
-#endif

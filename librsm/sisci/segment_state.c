@@ -25,8 +25,6 @@ sci_error_t sisci_local_publish(struct sisci_local_segment *segment)
     return sisci_error(SISCI_LOCAL, status);
 }
 
-/* ------------------------------------------------------------------ moves */
-
 static enum rsm_status move(struct sisci_local_segment *segment, const struct rsmcore_move *move,
                             enum rsm_segment_state *was)
 {
@@ -157,28 +155,25 @@ static sci_error_t on_adapter(sci_local_segment_t handle, unsigned adapter, unsi
     return result;
 }
 
-SISCI_API void SCIPrepareSegment(sci_local_segment_t segment, unsigned int localAdapterNo,
-                                 unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIPrepareSegment)
+(sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, sci_error_t *error)
 {
     sisci_report(error,
                  on_adapter(segment, localAdapterNo, flags, SCI_FLAG_DMA_SOURCE_ONLY, prepare));
 }
-SISCI_EXPORT(SCIPrepareSegment);
 
-SISCI_API void SCISetSegmentAvailable(sci_local_segment_t segment, unsigned int localAdapterNo,
-                                      unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCISetSegmentAvailable)
+(sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, sci_error_t *error)
 {
     sisci_report(error, on_adapter(segment, localAdapterNo, flags, 0, set_available));
 }
-SISCI_EXPORT(SCISetSegmentAvailable);
 
-SISCI_API void SCISetSegmentUnavailable(sci_local_segment_t segment, unsigned int localAdapterNo,
-                                        unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCISetSegmentUnavailable)
+(sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, sci_error_t *error)
 {
     sisci_report(error, on_adapter(segment, localAdapterNo, flags,
                                    SCI_FLAG_FORCE_DISCONNECT | SCI_FLAG_NOTIFY, set_unavailable));
 }
-SISCI_EXPORT(SCISetSegmentUnavailable);
 
 bool sisci_local_is_prepared(struct sisci_local_segment *segment, unsigned adapter)
 {
@@ -191,8 +186,6 @@ bool sisci_local_is_prepared(struct sisci_local_segment *segment, unsigned adapt
     pthread_mutex_unlock(&segment->lock);
     return prepared;
 }
-
-/* ------------------------------------------------------------------ sharing */
 
 static sci_error_t share(struct sisci_local_segment *segment)
 {
@@ -213,7 +206,8 @@ static sci_error_t share(struct sisci_local_segment *segment)
     return error;
 }
 
-SISCI_API void SCIShareSegment(sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIShareSegment)
+(sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, SCI_FLAG_SHARE_EXTERNAL);
     struct sisci_local_segment *held = result == SCI_ERR_OK ? sisci_hold_local(segment) : NULL;
@@ -227,9 +221,6 @@ SISCI_API void SCIShareSegment(sci_local_segment_t segment, unsigned int flags, 
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIShareSegment);
-
-/* ------------------------------------------------------------------ memory of the program */
 
 static sci_error_t register_memory(struct sisci_local_segment *segment, void *address, size_t size)
 {
@@ -247,8 +238,8 @@ static sci_error_t register_memory(struct sisci_local_segment *segment, void *ad
     return status == RSM_ST_DENIED ? SCI_ERR_ILLEGAL_ADDRESS : sisci_error(SISCI_LOCAL, status);
 }
 
-SISCI_API void SCIRegisterSegmentMemory(void *address, size_t size, sci_local_segment_t segment,
-                                        unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIRegisterSegmentMemory)
+(void *address, size_t size, sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, SCI_FLAG_LOCK_USER_MEM);
     struct sisci_local_segment *held = result == SCI_ERR_OK ? sisci_hold_local(segment) : NULL;
@@ -262,14 +253,12 @@ SISCI_API void SCIRegisterSegmentMemory(void *address, size_t size, sci_local_se
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIRegisterSegmentMemory);
 
-SISCI_API void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address, unsigned int busNo,
-                                       size_t size, sci_local_segment_t segment, unsigned int flags,
-                                       sci_error_t *error)
+SISCI_API(void, SCIAttachPhysicalMemory)
+(sci_ioaddr_t ioaddress, void *address, unsigned int busNo, size_t size,
+ sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
     (void)ioaddress, (void)address, (void)busNo, (void)size, (void)segment;
     sci_error_t result = sisci_check(flags, SCI_FLAG_CUDA_BUFFER | SCI_FLAG_SCIF_BUFFER);
     sisci_report(error, result == SCI_ERR_OK ? SCI_ERR_NOT_SUPPORTED : result);
 }
-SISCI_EXPORT(SCIAttachPhysicalMemory);

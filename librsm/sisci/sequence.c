@@ -15,8 +15,6 @@ static void release(struct sisci_object *object)
 
 static const struct sisci_type sequence_type = {.kind = SISCI_SEQUENCE, .release = release};
 
-/* ------------------------------------------------------------------ spans */
-
 void sisci_span_begin(struct sisci_sequence *sequence)
 {
     if (sequence->import == NULL)
@@ -40,8 +38,6 @@ sci_sequence_status_t sisci_span_end(struct sisci_sequence *sequence)
     return rsmcore_import_aborted(sequence->import) ? SCI_SEQ_NOT_RETRIABLE : SCI_SEQ_RETRIABLE;
 }
 
-/* ------------------------------------------------------------------ functions */
-
 static sci_error_t create(struct sisci_map *map, sci_sequence_t *handle)
 {
     struct sisci_sequence *sequence = calloc(1, sizeof *sequence);
@@ -58,8 +54,8 @@ static sci_error_t create(struct sisci_map *map, sci_sequence_t *handle)
     return error;
 }
 
-SISCI_API void SCICreateMapSequence(sci_map_t map, sci_sequence_t *sequence, unsigned int flags,
-                                    sci_error_t *error)
+SISCI_API(void, SCICreateMapSequence)
+(sci_map_t map, sci_sequence_t *sequence, unsigned int flags, sci_error_t *error)
 {
     sci_sequence_t made = NULL;
     sci_error_t result = sisci_check(flags, SCI_FLAG_FAST_BARRIER);
@@ -74,9 +70,8 @@ SISCI_API void SCICreateMapSequence(sci_map_t map, sci_sequence_t *sequence, uns
         *sequence = made;
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCICreateMapSequence);
 
-SISCI_API void SCIRemoveSequence(sci_sequence_t sequence, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIRemoveSequence)(sci_sequence_t sequence, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
     if (result == SCI_ERR_OK) {
@@ -85,11 +80,10 @@ SISCI_API void SCIRemoveSequence(sci_sequence_t sequence, unsigned int flags, sc
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIRemoveSequence);
 
 /* A connection that is lost is no error that passes. */
-SISCI_API sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence, unsigned int flags,
-                                                 sci_error_t *error)
+SISCI_API(sci_sequence_status_t, SCIStartSequence)
+(sci_sequence_t sequence, unsigned int flags, sci_error_t *error)
 {
     sci_sequence_status_t status = SCI_SEQ_NOT_RETRIABLE;
     sci_error_t result = sisci_check(flags, 0);
@@ -107,10 +101,9 @@ SISCI_API sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence, unsign
     sisci_report(error, result);
     return status;
 }
-SISCI_EXPORT(SCIStartSequence);
 
-SISCI_API sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence, unsigned int flags,
-                                                 sci_error_t *error)
+SISCI_API(sci_sequence_status_t, SCICheckSequence)
+(sci_sequence_t sequence, unsigned int flags, sci_error_t *error)
 {
     sci_sequence_status_t status = SCI_SEQ_NOT_RETRIABLE;
     sci_error_t result = sisci_check(flags, SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER);
@@ -124,18 +117,14 @@ SISCI_API sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence, unsign
     sisci_report(error, result);
     return status;
 }
-SISCI_EXPORT(SCICheckSequence);
 
-/* ------------------------------------------------------------------ order */
-
-SISCI_API void SCIStoreBarrier(sci_sequence_t sequence, unsigned int flags)
+SISCI_API(void, SCIStoreBarrier)(sci_sequence_t sequence, unsigned int flags)
 {
     (void)sequence, (void)flags; /* it is about everything that is mapped */
     sisci_order_all();
 }
-SISCI_EXPORT(SCIStoreBarrier);
 
-SISCI_API void SCIFlush(sci_sequence_t sequence, unsigned int flags)
+SISCI_API(void, SCIFlush)(sci_sequence_t sequence, unsigned int flags)
 {
     (void)sequence;
     if ((flags & SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY) != 0)
@@ -143,9 +132,8 @@ SISCI_API void SCIFlush(sci_sequence_t sequence, unsigned int flags)
     else
         sisci_order_all();
 }
-SISCI_EXPORT(SCIFlush);
 
-SISCI_API void SCIFlushReadBuffers(sci_sequence_t sequence)
+SISCI_API(void, SCIFlushReadBuffers)(sci_sequence_t sequence)
 {
     struct sisci_sequence *held = sisci_hold_sequence(sequence);
     rsm_fence_loads();
@@ -155,4 +143,3 @@ SISCI_API void SCIFlushReadBuffers(sci_sequence_t sequence)
         rsmcore_import_acquire(held->import);
     sisci_drop(&held->object);
 }
-SISCI_EXPORT(SCIFlushReadBuffers);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Waits of the API: cancellation points that no signal ends. */
-#ifndef SISCI_WAIT_H
-#define SISCI_WAIT_H
+#pragma once
 
 #include "object.h"
 
@@ -17,5 +16,3 @@ typedef enum rsm_status (*sisci_attempt)(void *argument, int timeout_ms);
  */
 enum rsm_status sisci_wait(struct sisci_object *held, unsigned timeout, sisci_attempt attempt,
                            void *argument);
-
-#endif

@@ -7,8 +7,7 @@
  * A given table may be shorter or longer than this version's: its `size` decides which members
  * are there. It is only read; a completed table is a copy. Everything here is thread-safe.
  */
-#ifndef RSMCORE_TRANSPORT_GENERIC_H
-#define RSMCORE_TRANSPORT_GENERIC_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -78,5 +77,3 @@ unsigned rsmcore_completions_process(const struct rsmcore_completions *completio
 /** Works were submitted to @p former, too, if that has completions of its own. */
 void rsmcore_completions_follow(struct rsmcore_completions *completions, struct rsm_conn *former);
 void rsmcore_completions_free(struct rsmcore_completions *completions);
-
-#endif

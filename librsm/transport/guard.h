@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Connections that a forked child must not use. */
-#ifndef RSMCORE_TRANSPORT_GUARD_H
-#define RSMCORE_TRANSPORT_GUARD_H
+#pragma once
 
 #include "transport/generic.h"
 
@@ -10,5 +9,3 @@ unsigned rsmcore_guard_process(void);
 
 /** Make of a completed table the one of connections without RSM_CAP_FORK. */
 void rsmcore_guard_make(const struct rsm_import_ops *full, struct rsm_import_ops *guarded);
-
-#endif

@@ -7,8 +7,7 @@
  * here takes a lock: a lookup is safe in a child that was forked while another thread was inside,
  * and a module whose constructor calls librsm cannot deadlock with the dynamic loader.
  */
-#ifndef RSMCORE_TRANSPORT_REGISTRY_H
-#define RSMCORE_TRANSPORT_REGISTRY_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -37,5 +36,3 @@ const void *rsmcore_registry_find(struct rsmcore_registry *registry, const char 
 /** Complete a table and make it known under its name. RSM_ST_BUSY: there is one of that name;
  *  RSM_ST_NO_MEMORY; or what `complete` says. */
 enum rsm_status rsmcore_registry_add(struct rsmcore_registry *registry, const void *given);
-
-#endif

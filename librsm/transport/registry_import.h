@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The import halves of transports, by name. */
-#ifndef RSMCORE_TRANSPORT_REGISTRY_IMPORT_H
-#define RSMCORE_TRANSPORT_REGISTRY_IMPORT_H
+#pragma once
 
 #include "rsm/transport.h"
 
@@ -16,5 +15,3 @@ const struct rsm_import_ops *rsmcore_transport_import(const char *name);
 /** Make a table known that no module holds, for tests. @p given must stay valid. RSM_ST_BUSY: there
  *  is one of that name; RSM_ST_VERSION, RSM_ST_INVALID: see generic.h; RSM_ST_NO_MEMORY. */
 enum rsm_status rsmcore_transport_import_add(const struct rsm_import_ops *given);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Finding the device of a controller, its address and its GID; for both halves. */
-#ifndef VERBS_DEVICE_H
-#define VERBS_DEVICE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -45,5 +44,3 @@ void verbs_explain(const struct verbs_device *device, const char *what, int erro
 /** Text of an address with its port, for logs; a buffer of VERBS_WHERE_TEXT. */
 enum { VERBS_WHERE_TEXT = 64 };
 const char *verbs_where(const struct sockaddr_storage *address, char text[VERBS_WHERE_TEXT]);
-
-#endif

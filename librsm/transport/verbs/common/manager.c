@@ -18,8 +18,6 @@ enum {
     TYPE_GSI = 1, /* the kernel's IB_QPT_GSI, which verbs.h does not define */
 };
 
-/* ------------------------------------------------------------------ messages */
-
 static const struct nlattr *attribute_of(struct nlmsghdr *message, int type)
 {
     return nlmsg_valid_hdr(message, 0) ? nlmsg_find_attr(message, 0, type) : NULL;
@@ -66,8 +64,6 @@ bool verbs_nldev_gsi_failed(struct nlmsghdr *message, uint8_t port)
     }
     return false;
 }
-
-/* ------------------------------------------------------------------ requests */
 
 struct query {
     const struct verbs_device *device;

@@ -5,8 +5,7 @@
  * by one queue pair (GSI). On soft-RoCE that queue pair fails when the network does not take a
  * message, and stays failed: the device then answers no peer until it is made again.
  */
-#ifndef VERBS_MANAGER_H
-#define VERBS_MANAGER_H
+#pragma once
 
 #include <linux/netlink.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ int64_t verbs_nldev_index(struct nlmsghdr *message, const char *device);
  * @param port     of the device. A queue pair without a port counts for all.
  */
 bool verbs_nldev_gsi_failed(struct nlmsghdr *message, uint8_t port);
-
-#endif

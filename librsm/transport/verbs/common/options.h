@@ -4,8 +4,7 @@
  * The options of a controller on verbs: words NAME=VALUE of rsm.conf's `options`, separated by
  * commas or spaces. doc/verbs.md says what each is good for.
  */
-#ifndef VERBS_OPTIONS_H
-#define VERBS_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ uint64_t verbs_register_threshold(const struct verbs_options *options, bool fork
 /** The exponent e of the transport's timeout, 4.096 us * 2^e, that lets (retry + 1) of them end
  *  within @p timeout_ms; 1..31. */
 uint8_t verbs_ack_timeout(uint32_t timeout_ms, uint32_t retry);
-
-#endif

@@ -29,8 +29,6 @@ static int time_left(const struct attempt *attempt)
     return rsm_deadline_left_ms(attempt->until);
 }
 
-/* ------------------------------------------------------------------ meeting the node */
-
 static enum rsm_status status_of_event(const struct rdma_cm_event *event)
 {
     /* The node refuses a token that is not (or no longer) good: the segment has gone. */
@@ -213,8 +211,6 @@ static enum rsm_status establish(struct attempt *attempt)
         status = await_grant(attempt);
     return status;
 }
-
-/* ------------------------------------------------------------------ connection */
 
 static void unmake(struct verbs_conn *conn)
 {

@@ -108,8 +108,6 @@ void verbs_bounce_put(struct verbs_port *port, struct verbs_bounce *bounce)
     pthread_mutex_unlock(&port->lock);
 }
 
-/* ------------------------------------------------------------------ the application's own */
-
 /* Whether the range is mapped: a registration that fails does not report that. */
 static bool is_mapped(void *address, size_t length)
 {

@@ -89,8 +89,6 @@ bool verbs_poll_receives(struct verbs_conn *conn)
     return count > 0;
 }
 
-/* ------------------------------------------------------------------ signals */
-
 bool verbs_arm_receive_channel(struct verbs_conn *conn)
 {
     const int solicited_only = 1;

@@ -11,8 +11,6 @@
 
 enum { ALIGN = 8 };
 
-/* ------------------------------------------------------------------ cutting a vector */
-
 /* The longest run from here on that lies in one piece and fits one request. */
 static bool peek(struct stream *s, struct fragment *fragment)
 {
@@ -108,8 +106,6 @@ static void move_bytes(const struct stream *s, uint8_t *to, const uint8_t *from,
         MOVE_ELEMENT(uint64_t, to, from);
     }
 }
-
-/* ------------------------------------------------------------------ writing */
 
 /* The caller's memory may be a mapping, whose fault another connection serves. So it is read here,
  * into a slot or into `small`, while the connection's lock is free; posting reads only these. */
@@ -260,8 +256,6 @@ static enum rsm_status write_stream(const struct stream *stream, unsigned *done)
     *done = sound ? stream->count : w.done;
     return sound ? RSM_ST_OK : RSM_ST_TRANSFER;
 }
-
-/* ------------------------------------------------------------------ reading */
 
 /* A request whose data has not been delivered. */
 struct fetch {

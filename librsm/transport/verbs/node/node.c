@@ -132,8 +132,6 @@ static void node_attributes(struct rsm_node_port *base, struct rsm_port_attr *at
     };
 }
 
-/* ------------------------------------------------------------------ extents */
-
 typedef enum rsm_status get_extent(struct verbs_pool *pool, uint64_t length,
                                    struct verbs_extent **extent);
 
