@@ -21,7 +21,6 @@
 #include "base/fork.h"
 #include "base/thread.h"
 #include "core/event_internal.h"
-#include "core/event_receivers.h"
 
 struct rsmcore_listener {
     pthread_t thread;

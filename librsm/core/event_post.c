@@ -3,7 +3,6 @@
 
 #include "base/probe.h"
 #include "core/event_internal.h"
-#include "core/event_receivers.h"
 
 enum {
     REFRESH_TRIES = 8,     /* until a set of importers that keeps changing is taken as it is */

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "core/controller_ports.h"
-#include "core/event_receivers.h"
+#include "core/event_internal.h"
 #include "core/export_set.h"
-#include "core/records_make.h"
+#include "core/records.h"
 #include "base/log.h"
 #include "pageswap/pageswap.h"
 #include "region/region.h"

@@ -6,17 +6,15 @@
 #include <string.h>
 
 #include "core/controller_ports.h"
-#include "core/event_receivers.h"
+#include "core/event_internal.h"
 #include "control/control.h"
 #include "base/log.h"
 #include "base/probe.h"
-#include "core/route.h"
-#include "core/segment_state.h"
 #include "core/target.h"
 #include "transport/generic.h"
 #include "transport/instance.h"
 #include "transport/module.h"
-#include "transport/registry_import.h"
+#include "transport/registry.h"
 
 enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint32_t node,
                               struct rsmcore_place *place)

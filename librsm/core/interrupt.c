@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "core/mailbox.h"
-#include "core/route.h"
+#include "core/controller_ports.h"
 
 struct rsmcore_interrupt {
     struct rsmcore_mailbox mailbox; /* unused for a plain interrupt */

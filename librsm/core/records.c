@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "core/mailbox.h"
-#include "core/records_make.h"
 
 struct rsmcore_records {
     struct rsmcore_mailbox mailbox; /* its lock guards what follows, too */

@@ -54,3 +54,9 @@ enum rsm_status rsmcore_records_descriptor(struct rsmcore_records *records, int 
 struct rsmcore_event *rsmcore_records_event(const struct rsmcore_records *records);
 
 RSMCORE_EXPORTS_END
+
+/** Records of handle @p id on @p control; see rsmcore_records_of_export(). @p import: of a
+ *  connection, which outlives them; else NULL. */
+enum rsm_status rsmcore_records_make(struct rsmcore_control *control, enum rsm_event_end end,
+                                     uint32_t id, struct rsmcore_import *import,
+                                     struct rsmcore_records **records);

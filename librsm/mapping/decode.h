@@ -42,3 +42,13 @@ bool mapping_is_atomic(const ucontext_t *context);
 
 /** Whether the fault was a store. If the processor does not report that: @p guess. */
 bool mapping_is_store(const ucontext_t *context, bool guess);
+
+/* ---- vector.c */
+
+/** The lowest @p length bytes (16, 32, 64 or less) of vector register @p number (0 to 31). False:
+ *  the frame does not have it. */
+bool mapping_vector_value(const ucontext_t *context, unsigned number, size_t length,
+                          uint8_t *bytes);
+
+/** Ask the processor where its frame keeps what; once, before the first use. */
+void mapping_vector_init(void);

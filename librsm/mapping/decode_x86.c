@@ -8,8 +8,6 @@
 
 #include <Zydis/Zydis.h>
 
-#include "mapping/vector.h"
-
 enum { PAGE = 4096, TRAP_FLAG_STORE = 2, DIRECTION_FLAG = 0x400 };
 
 struct decoded {

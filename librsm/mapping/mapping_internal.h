@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "mapping/barrier.h"
+#include "mapping/space.h"
 #include "core/mapping.h"
 
 /** Addresses at which a program sees part of a segment. */

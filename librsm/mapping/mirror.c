@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "mapping/defects.h"
-#include "mapping/runs.h"
+#include "mapping/space.h"
 
 /* Looking for stores costs a nanosecond or two for each page, so the background looks no more often
  * than once in a microsecond for so many pages, and a large mapping takes no processor for itself.

@@ -10,9 +10,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "mapping/decode.h"
-#include "mapping/memory.h"
+#include "mapping/space.h"
 #include "mapping/mechanism.h"
-#include "mapping/vector.h"
 
 static struct rsm_conn *inner_of(struct rsm_conn *conn)
 {

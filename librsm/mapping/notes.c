@@ -12,7 +12,7 @@
 #include "base/descriptor.h"
 #include "fault/uffd.h"
 #include "mapping/mechanism.h"
-#include "mapping/memory.h"
+#include "mapping/space.h"
 #include "mapping/mirror.h"
 
 /* Newer than the headers that this must build with: these are the kernel's names and numbers. */

@@ -2,7 +2,6 @@
 /** @file The mappings that make up a range, checked for what the page swap can deal with. */
 #pragma once
 
-#include "pageswap/backing.h"
 #include "pageswap/pageswap.h"
 #include "pageswap/vma.h"
 

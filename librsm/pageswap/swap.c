@@ -9,7 +9,7 @@
 #include "pageswap/exchange.h"
 #include "pageswap/pageswap.h"
 #include "pageswap/range.h"
-#include "pageswap/sharers.h"
+#include "pageswap/vma.h"
 #include "base/status.h"
 
 static void unmap_alias(const struct rsmcore_origin_run *run)

@@ -6,7 +6,6 @@
 #include "rsmapi/export.h"
 #include "rsmapi/handle.h"
 #include "rsmapi/status.h"
-#include "rsmapi/umask.h"
 
 #define CREATION_MODE 0777u
 

@@ -4,7 +4,6 @@
 
 #include "rsmapi/export.h"
 #include "rsmapi/handle.h"
-#include "rsmapi/rights.h"
 #include "rsmapi/status.h"
 
 static void init_import(struct __rsm_memseg_import_handle *handle, uint32_t rights)

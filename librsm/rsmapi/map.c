@@ -2,7 +2,6 @@
 /* rsm_memseg_import_map(3RSM), rsm_memseg_import_unmap(3RSM) */
 #include "rsmapi/export.h"
 #include "rsmapi/handle.h"
-#include "rsmapi/rights.h"
 #include "rsmapi/status.h"
 
 /* What a program asks of a mapping, in its own terms. */

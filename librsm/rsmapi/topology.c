@@ -6,7 +6,7 @@
 
 #include "core/controller.h"
 #include "rsmapi/export.h"
-#include "rsmapi/node.h"
+#include "rsmapi/handle.h"
 #include "rsmapi/status.h"
 #include "rsm/rsmapi.h"
 

@@ -11,7 +11,6 @@
 #include "export.h"
 #include "listener.h"
 #include "map.h"
-#include "wait.h"
 
 enum {
     PIECE_BYTES = 256 * 1024, /* between two looks whether it is to stop */
@@ -190,11 +189,8 @@ SISCI_API(void, SCITransferBlockAsync)
     if (result == SCI_ERR_OK &&
         (block == NULL || ((flags & SCI_FLAG_USE_CALLBACK) != 0 && callback == NULL)))
         result = SCI_ERR_ILLEGAL_PARAMETER;
-    if (result == SCI_ERR_OK) {
-        wanted.from = sisci_hold_map(sourceMap);
-        wanted.to = sisci_hold_map(destinationMap);
-        result = wanted.from != NULL && wanted.to != NULL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_PARAMETER;
-    }
+    wanted.from = sisci_need(sourceMap, SISCI_MAP, &result);
+    wanted.to = sisci_need(destinationMap, SISCI_MAP, &result);
     if (result == SCI_ERR_OK)
         result =
             sisci_map_copy_check(wanted.from, sourceOffset, wanted.to, destinationOffset, size);
@@ -224,11 +220,7 @@ SISCI_API(void, SCIWaitForBlockTransfer)
 (sci_block_transfer_t block, unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
-    struct sisci_object *held = NULL;
-    if (result == SCI_ERR_OK) {
-        held = sisci_hold(block, SISCI_BLOCK_TRANSFER);
-        result = held != NULL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_PARAMETER;
-    }
+    struct sisci_object *held = sisci_need(block, SISCI_BLOCK_TRANSFER, &result);
     if (held != NULL && block_of(held)->source->callback != NULL) {
         result = SCI_ERR_ILLEGAL_OPERATION;
     } else if (held != NULL) {
@@ -259,14 +251,11 @@ SISCI_API(void, SCIAbortBlockTransfer)
 (sci_block_transfer_t block, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK) {
-        struct sisci_object *held = sisci_hold(block, SISCI_BLOCK_TRANSFER);
-        result = held != NULL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_PARAMETER;
-        if (held != NULL) {
-            cancel(held);
-            await_end(block_of(held)->source);
-            sisci_drop(held);
-        }
+    struct sisci_object *held = sisci_need(block, SISCI_BLOCK_TRANSFER, &result);
+    if (held != NULL) {
+        cancel(held);
+        await_end(block_of(held)->source);
+        sisci_drop(held);
     }
     sisci_report(error, result);
 }

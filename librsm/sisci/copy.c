@@ -71,15 +71,13 @@ static sci_error_t copy_wanted(struct sisci_map *map, const struct wanted *wante
 static sci_error_t mem_cpy(sci_sequence_t sequence, sci_map_t handle, struct wanted *wanted)
 {
     sci_error_t result = sisci_check(wanted->flags, SCI_FLAG_BLOCK_READ | SCI_FLAG_ERROR_CHECK);
-    if (result != SCI_ERR_OK)
-        return result;
-    struct sisci_map *map = sisci_hold_map(handle);
+    struct sisci_map *map = sisci_need(handle, SISCI_MAP, &result);
     if (map == NULL)
-        return SCI_ERR_ILLEGAL_PARAMETER;
+        return result;
     if (sequence != NULL)
-        wanted->sequence = sisci_hold_sequence(sequence);
-    result = sequence != NULL && wanted->sequence == NULL ? SCI_ERR_ILLEGAL_PARAMETER
-                                                          : copy_wanted(map, wanted);
+        wanted->sequence = sisci_need(sequence, SISCI_SEQUENCE, &result);
+    if (result == SCI_ERR_OK)
+        result = copy_wanted(map, wanted);
     if (wanted->sequence != NULL)
         sisci_drop(&wanted->sequence->object);
     sisci_drop(&map->object);
@@ -147,15 +145,11 @@ SISCI_API(void, SCITransferBlock)
 (sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t destinationMap,
  unsigned int destinationOffset, unsigned int size, unsigned int flags, sci_error_t *error)
 {
-    struct sisci_map *source = NULL, *target = NULL;
     sci_error_t result = sisci_check(flags, SCI_FLAG_ERROR_CHECK);
-    if (result == SCI_ERR_OK) {
-        source = sisci_hold_map(sourceMap);
-        target = sisci_hold_map(destinationMap);
-        result = source != NULL && target != NULL
-                     ? sisci_map_copy_check(source, sourceOffset, target, destinationOffset, size)
-                     : SCI_ERR_ILLEGAL_PARAMETER;
-    }
+    struct sisci_map *source = sisci_need(sourceMap, SISCI_MAP, &result);
+    struct sisci_map *target = sisci_need(destinationMap, SISCI_MAP, &result);
+    if (result == SCI_ERR_OK)
+        result = sisci_map_copy_check(source, sourceOffset, target, destinationOffset, size);
     if (result == SCI_ERR_OK)
         result = (flags & SCI_FLAG_ERROR_CHECK) != 0 && target->import != NULL
                      ? transfer_checked(source, sourceOffset, target, destinationOffset, size)

@@ -64,10 +64,5 @@ SISCI_API(void, SCIOpen)(sci_desc_t *sd, unsigned int flags, sci_error_t *error)
 
 SISCI_API(void, SCIClose)(sci_desc_t sd, unsigned int flags, sci_error_t *error)
 {
-    sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK) {
-        struct sisci_object *desc = sisci_hold(sd, SISCI_DESC);
-        result = desc != NULL ? sisci_end(desc, SISCI_END_ALL) : SCI_ERR_ILLEGAL_PARAMETER;
-    }
-    sisci_report(error, result);
+    sisci_report(error, sisci_remove(sd, SISCI_DESC, flags));
 }

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "dma_queue.h"
-#include "wait.h"
 
 /* A transfer, and its callback. */
 struct sisci_dma_call {

@@ -40,12 +40,10 @@ SISCI_API(void, SCIPostDMAQueue)
     sci_error_t result = sisci_check(flags, SCI_FLAG_USE_CALLBACK);
     if (result == SCI_ERR_OK && calls_back && callback == NULL)
         result = SCI_ERR_ILLEGAL_PARAMETER;
-    struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
+    struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
     if (queue != NULL) {
         result = post(queue, &manner);
         sisci_drop(&queue->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
 }
@@ -164,13 +162,11 @@ SISCI_API(sci_dma_queue_state_t, SCIEnqueueDMATransfer)
                                         .read = (flags & SCI_FLAG_DMA_READ) != 0};
     sci_dma_queue_state_t state = SCI_DMAQUEUE_ERROR;
     sci_error_t result = check_flags(flags);
-    struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
+    struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
     if (queue != NULL) {
         result = enqueue(queue, &request, flags);
         state = atomic_load(&queue->engine->state);
         sisci_drop(&queue->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
     return state;

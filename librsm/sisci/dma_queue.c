@@ -6,7 +6,6 @@
 
 #include "adapter.h"
 #include "export.h"
-#include "wait.h"
 
 /* Programs pass the flags of the transfer to the wait, too. */
 enum { ENGINE_FLAGS = SCI_FLAG_DMA_GLOBAL | SCI_FLAG_DMA_SYSDMA | SCI_FLAG_DMA_ADAPTER };
@@ -81,12 +80,11 @@ SISCI_API(void, SCICreateDMAQueue)
     sci_error_t result = sisci_check(flags, 0);
     if (result == SCI_ERR_OK)
         result = dq == NULL ? SCI_ERR_ILLEGAL_PARAMETER : sisci_adapter_check(localAdapterNo);
-    struct sisci_object *desc = result == SCI_ERR_OK ? sisci_hold(sd, SISCI_DESC) : NULL;
-    if (result == SCI_ERR_OK)
-        result = desc != NULL ? create(desc, localAdapterNo, maxEntries, &made)
-                              : SCI_ERR_ILLEGAL_PARAMETER;
-    if (desc != NULL)
+    struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &result);
+    if (desc != NULL) {
+        result = create(desc, localAdapterNo, maxEntries, &made);
         sisci_drop(desc);
+    }
     if (dq != NULL)
         *dq = made;
     sisci_report(error, result);
@@ -95,10 +93,8 @@ SISCI_API(void, SCICreateDMAQueue)
 SISCI_API(void, SCIRemoveDMAQueue)(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
-    struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
-    if (result == SCI_ERR_OK && queue == NULL) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
-    } else if (queue != NULL && atomic_load(&queue->engine->state) == SCI_DMAQUEUE_POSTED) {
+    struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
+    if (queue != NULL && atomic_load(&queue->engine->state) == SCI_DMAQUEUE_POSTED) {
         result = SCI_ERR_ILLEGAL_OPERATION;
         sisci_drop(&queue->object);
     } else if (queue != NULL) {
@@ -109,7 +105,7 @@ SISCI_API(void, SCIRemoveDMAQueue)(sci_dma_queue_t dq, unsigned int flags, sci_e
 
 SISCI_API(sci_dma_queue_state_t, SCIDMAQueueState)(sci_dma_queue_t dq)
 {
-    struct sisci_dma_queue *queue = sisci_hold_dma_queue(dq);
+    struct sisci_dma_queue *queue = sisci_hold(dq, SISCI_DMA_QUEUE);
     if (queue == NULL)
         return SCI_DMAQUEUE_ERROR;
     sci_dma_queue_state_t state = atomic_load(&queue->engine->state);
@@ -149,12 +145,10 @@ SISCI_API(sci_dma_queue_state_t, SCIWaitForDMAQueue)
 {
     sci_dma_queue_state_t state = SCI_DMAQUEUE_ERROR;
     sci_error_t result = sisci_check(flags, ENGINE_FLAGS);
-    struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
+    struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
     if (queue != NULL) {
         result = wait_for(queue, timeout, &state);
         sisci_drop(&queue->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
     return state;
@@ -186,12 +180,10 @@ static void abort_transfer(struct sisci_dma_queue *queue)
 SISCI_API(void, SCIAbortDMAQueue)(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
-    struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
+    struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
     if (queue != NULL) {
         abort_transfer(queue);
         sisci_drop(&queue->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
 }
@@ -214,12 +206,10 @@ sci_error_t sisci_dma_reset(struct sisci_dma_queue *queue)
 SISCI_API(void, SCIResetDMAQueue)(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
-    struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
+    struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
     if (queue != NULL) {
         result = sisci_dma_reset(queue);
         sisci_drop(&queue->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
 }

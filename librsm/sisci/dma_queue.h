@@ -52,11 +52,6 @@ struct sisci_dma_manner {
     void *argument;
 };
 
-static inline struct sisci_dma_queue *sisci_hold_dma_queue(sci_dma_queue_t handle)
-{
-    return (struct sisci_dma_queue *)sisci_hold(handle, SISCI_DMA_QUEUE);
-}
-
 /**
  * Post a transfer, which belongs to the queue from then on, in any case. The queue is in a state
  * from which that is possible, or the caller has claimed it. Called with the engine's lock held,

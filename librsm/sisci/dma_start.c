@@ -56,7 +56,7 @@ static sci_error_t start(sci_dma_queue_t handle, const struct sisci_dma_request 
         .wait = (flags & SCI_FLAG_DMA_WAIT) != 0,
         .callback = (flags & SCI_FLAG_USE_CALLBACK) != 0 ? callback : NULL,
         .argument = argument};
-    struct sisci_dma_queue *queue = sisci_hold_dma_queue(handle);
+    struct sisci_dma_queue *queue = sisci_hold(handle, SISCI_DMA_QUEUE);
     if (queue == NULL)
         return SCI_ERR_ILLEGAL_PARAMETER;
     sci_error_t error = start_on(queue, requests, count, &manner);

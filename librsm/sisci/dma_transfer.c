@@ -45,7 +45,7 @@ static sci_error_t take_local(struct sides *sides, const struct sisci_dma_reques
 {
     if (request->memory != NULL)
         return SCI_ERR_OK;
-    struct sisci_local_segment *segment = sisci_hold_local(request->segment);
+    struct sisci_local_segment *segment = sisci_hold(request->segment, SISCI_LOCAL_SEGMENT);
     if (segment == NULL)
         return SCI_ERR_ILLEGAL_PARAMETER;
     sci_error_t error = SCI_ERR_SEGMENT_NOT_PREPARED;
@@ -59,7 +59,7 @@ static sci_error_t take_local(struct sides *sides, const struct sisci_dma_reques
 
 static sci_error_t take_remote(struct sides *sides, sci_remote_segment_t handle)
 {
-    struct sisci_remote_segment *segment = sisci_hold_remote(handle);
+    struct sisci_remote_segment *segment = sisci_hold(handle, SISCI_REMOTE_SEGMENT);
     if (segment == NULL)
         return SCI_ERR_ILLEGAL_PARAMETER;
     sides->import = sisci_remote_import(segment);

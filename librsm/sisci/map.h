@@ -19,11 +19,6 @@ struct sisci_map {
     struct sisci_local_map local;
 };
 
-static inline struct sisci_map *sisci_hold_map(sci_map_t handle)
-{
-    return (struct sisci_map *)sisci_hold(handle, SISCI_MAP);
-}
-
 /** Whether so many bytes from an offset on are inside. */
 static inline bool sisci_map_has(const struct sisci_map *map, size_t offset, size_t length)
 {

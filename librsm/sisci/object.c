@@ -164,7 +164,7 @@ static void give_slot(struct sisci_object *object)
     free_slots = slot;
 }
 
-struct sisci_object *sisci_hold(const void *handle, enum sisci_kind kind)
+void *sisci_hold(const void *handle, enum sisci_kind kind)
 {
     uintptr_t number = (uintptr_t)handle;
     uint64_t use = number >> USE_SHIFT & USE_MASK;
@@ -184,6 +184,14 @@ struct sisci_object *sisci_hold(const void *handle, enum sisci_kind kind)
         return slot->object;
     sisci_drop(slot->object); /* a forged handle */
     return NULL;
+}
+
+void *sisci_need(const void *handle, enum sisci_kind kind, sci_error_t *error)
+{
+    struct sisci_object *object = *error == SCI_ERR_OK ? sisci_hold(handle, kind) : NULL;
+    if (*error == SCI_ERR_OK && object == NULL)
+        *error = SCI_ERR_ILLEGAL_PARAMETER;
+    return object;
 }
 
 void sisci_hold_again(struct sisci_object *object)
@@ -325,6 +333,13 @@ sci_error_t sisci_end(struct sisci_object *object, enum sisci_end how)
     if (error == SCI_ERR_OK)
         finish(object);
     return error;
+}
+
+sci_error_t sisci_remove(const void *handle, enum sisci_kind kind, unsigned flags)
+{
+    sci_error_t error = sisci_check(flags, 0);
+    struct sisci_object *object = sisci_need(handle, kind, &error);
+    return object != NULL ? sisci_end(object, SISCI_END_ALL) : error;
 }
 
 void sisci_end_everything(void)

@@ -6,7 +6,6 @@
 
 #include "adapter.h"
 #include "export.h"
-#include "node.h"
 #include "object.h"
 
 enum {

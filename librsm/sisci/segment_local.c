@@ -5,8 +5,6 @@
 #include <stdlib.h>
 
 #include "export.h"
-#include "ioaddr.h"
-#include "wait.h"
 
 enum {
     ALL_USERS = 0666, /* rights on segments that all users may connect to */
@@ -255,12 +253,11 @@ SISCI_API(void, SCICreateSegment)
         result = segment == NULL ? SCI_ERR_ILLEGAL_PARAMETER : check_wanted(&wanted);
     if (result == SCI_ERR_OK && size == 0 && (flags & SCI_FLAG_EMPTY) == 0)
         result = SCI_ERR_SIZE_ALIGNMENT;
-    struct sisci_object *desc = result == SCI_ERR_OK ? sisci_hold(sd, SISCI_DESC) : NULL;
-    if (result == SCI_ERR_OK)
-        result = desc != NULL ? create(desc, segmentId, size, &wanted, &made)
-                              : SCI_ERR_ILLEGAL_PARAMETER;
-    if (desc != NULL)
+    struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &result);
+    if (desc != NULL) {
+        result = create(desc, segmentId, size, &wanted, &made);
         sisci_drop(desc);
+    }
     if (segment != NULL)
         *segment = result == SCI_ERR_OK ? made : NULL;
     sisci_report(error, result);
@@ -300,12 +297,11 @@ SISCI_API(void, SCIAttachLocalSegment)
     sci_error_t result = sisci_check(flags, SCI_FLAG_USE_CALLBACK | SCI_FLAG_BROADCAST);
     if (result == SCI_ERR_OK)
         result = segment == NULL ? SCI_ERR_ILLEGAL_PARAMETER : check_wanted(&wanted);
-    struct sisci_object *desc = result == SCI_ERR_OK ? sisci_hold(sd, SISCI_DESC) : NULL;
-    if (result == SCI_ERR_OK)
-        result = desc != NULL ? attach(desc, segmentId, size, &wanted, &made)
-                              : SCI_ERR_ILLEGAL_PARAMETER;
-    if (desc != NULL)
+    struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &result);
+    if (desc != NULL) {
+        result = attach(desc, segmentId, size, &wanted, &made);
         sisci_drop(desc);
+    }
     if (segment != NULL)
         *segment = result == SCI_ERR_OK ? made : NULL;
     sisci_report(error, result);
@@ -315,12 +311,8 @@ SISCI_API(void, SCIRemoveSegment)
 (sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, SCI_FLAG_FORCE_REMOVE);
-    struct sisci_local_segment *held = NULL;
-    if (result == SCI_ERR_OK) {
-        held = sisci_hold_local(segment);
-        result = held != NULL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_PARAMETER;
-    }
-    if (result == SCI_ERR_OK) {
+    struct sisci_local_segment *held = sisci_need(segment, SISCI_LOCAL_SEGMENT, &result);
+    if (held != NULL) {
         result = sisci_memory_close(held->memory, (flags & SCI_FLAG_FORCE_REMOVE) == 0);
         if (result == SCI_ERR_OK)
             result = sisci_end(&held->object, SISCI_END_ALL);
@@ -332,7 +324,7 @@ SISCI_API(void, SCIRemoveSegment)
 
 SISCI_API(size_t, SCIGetLocalSegmentSize)(sci_local_segment_t segment)
 {
-    struct sisci_local_segment *held = sisci_hold_local(segment);
+    struct sisci_local_segment *held = sisci_hold(segment, SISCI_LOCAL_SEGMENT);
     size_t size = held != NULL ? held->size : 0;
     if (held != NULL)
         sisci_drop(&held->object);
@@ -341,7 +333,7 @@ SISCI_API(size_t, SCIGetLocalSegmentSize)(sci_local_segment_t segment)
 
 SISCI_API(unsigned int, SCIGetLocalSegmentId)(sci_local_segment_t segment)
 {
-    struct sisci_local_segment *held = sisci_hold_local(segment);
+    struct sisci_local_segment *held = sisci_hold(segment, SISCI_LOCAL_SEGMENT);
     unsigned id = held != NULL ? held->id : 0;
     if (held != NULL)
         sisci_drop(&held->object);
@@ -382,14 +374,12 @@ SISCI_API(sci_segment_cb_reason_t, SCIWaitForLocalSegmentEvent)
  unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
     struct sisci_event event = {.reason = (sci_segment_cb_reason_t)0};
-    struct sisci_local_segment *held = NULL;
     sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK) {
-        held = sisci_hold_local(segment);
-        result = held != NULL ? wait_for_event(held, timeout, &event) : SCI_ERR_ILLEGAL_PARAMETER;
-    }
-    if (held != NULL)
+    struct sisci_local_segment *held = sisci_need(segment, SISCI_LOCAL_SEGMENT, &result);
+    if (held != NULL) {
+        result = wait_for_event(held, timeout, &event);
         sisci_drop(&held->object);
+    }
     if (result == SCI_ERR_OK && sourceNodeId != NULL)
         *sourceNodeId = event.node;
     if (result == SCI_ERR_OK && localAdapterNo != NULL)

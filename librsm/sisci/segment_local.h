@@ -37,11 +37,6 @@ struct sisci_local_segment {
 
 extern const struct sisci_type sisci_local_type;
 
-static inline struct sisci_local_segment *sisci_hold_local(sci_local_segment_t handle)
-{
-    return (struct sisci_local_segment *)sisci_hold(handle, SISCI_LOCAL_SEGMENT);
-}
-
 /** Let events be kept from now on. Called with the lock held. */
 sci_error_t sisci_local_need_events(struct sisci_local_segment *segment);
 

@@ -6,9 +6,7 @@
 
 #include "adapter.h"
 #include "export.h"
-#include "ioaddr.h"
 #include "order.h"
-#include "wait.h"
 
 enum {
     RIGHTS = RSM_RIGHT_READ | RSM_RIGHT_WRITE,
@@ -311,11 +309,11 @@ SISCI_API(void, SCIConnectSegment)
     (void)timeout; /* the daemons answer at once */
     if (result == SCI_ERR_OK)
         result = segment == NULL ? SCI_ERR_ILLEGAL_PARAMETER : check_wanted(&wanted);
-    struct sisci_object *desc = result == SCI_ERR_OK ? sisci_hold(sd, SISCI_DESC) : NULL;
-    if (result == SCI_ERR_OK)
-        result = desc != NULL ? connect_segment(desc, &wanted, &made) : SCI_ERR_ILLEGAL_PARAMETER;
-    if (desc != NULL)
+    struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &result);
+    if (desc != NULL) {
+        result = connect_segment(desc, &wanted, &made);
         sisci_drop(desc);
+    }
     if (segment != NULL)
         *segment = result == SCI_ERR_OK ? made : NULL;
     sisci_report(error, result);
@@ -334,16 +332,15 @@ SISCI_API(void, SCIDisconnectSegment)
 (sci_remote_segment_t segment, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK) {
-        struct sisci_remote_segment *held = sisci_hold_remote(segment);
-        result = held != NULL ? disconnect(held) : SCI_ERR_ILLEGAL_PARAMETER;
-    }
+    struct sisci_remote_segment *held = sisci_need(segment, SISCI_REMOTE_SEGMENT, &result);
+    if (held != NULL)
+        result = disconnect(held);
     sisci_report(error, result);
 }
 
 SISCI_API(size_t, SCIGetRemoteSegmentSize)(sci_remote_segment_t segment)
 {
-    struct sisci_remote_segment *held = sisci_hold_remote(segment);
+    struct sisci_remote_segment *held = sisci_hold(segment, SISCI_REMOTE_SEGMENT);
     if (held == NULL)
         return 0;
     const struct rsmcore_import *import = sisci_remote_import(held);
@@ -354,7 +351,7 @@ SISCI_API(size_t, SCIGetRemoteSegmentSize)(sci_remote_segment_t segment)
 
 SISCI_API(unsigned int, SCIGetRemoteSegmentId)(sci_remote_segment_t segment)
 {
-    struct sisci_remote_segment *held = sisci_hold_remote(segment);
+    struct sisci_remote_segment *held = sisci_hold(segment, SISCI_REMOTE_SEGMENT);
     unsigned id = held != NULL ? held->connection->id : 0;
     if (held != NULL)
         sisci_drop(&held->object);
@@ -363,7 +360,7 @@ SISCI_API(unsigned int, SCIGetRemoteSegmentId)(sci_remote_segment_t segment)
 
 SISCI_API(unsigned int, SCIGetRemoteSegmentNodeId)(sci_remote_segment_t segment)
 {
-    struct sisci_remote_segment *held = sisci_hold_remote(segment);
+    struct sisci_remote_segment *held = sisci_hold(segment, SISCI_REMOTE_SEGMENT);
     unsigned node = held != NULL ? held->connection->node : 0;
     if (held != NULL)
         sisci_drop(&held->object);
@@ -408,14 +405,12 @@ SISCI_API(sci_segment_cb_reason_t, SCIWaitForRemoteSegmentEvent)
  sci_error_t *error)
 {
     sci_segment_cb_reason_t reason = (sci_segment_cb_reason_t)0;
-    struct sisci_remote_segment *held = NULL;
     sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK) {
-        held = sisci_hold_remote(segment);
-        result = held != NULL ? wait_for_event(held, timeout, &reason) : SCI_ERR_ILLEGAL_PARAMETER;
-    }
-    if (held != NULL)
+    struct sisci_remote_segment *held = sisci_need(segment, SISCI_REMOTE_SEGMENT, &result);
+    if (held != NULL) {
+        result = wait_for_event(held, timeout, &reason);
         sisci_drop(&held->object);
+    }
     sisci_report(status, SCI_ERR_OK);
     sisci_report(error, result);
     return reason;

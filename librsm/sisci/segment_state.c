@@ -140,11 +140,9 @@ static sci_error_t on_adapter(sci_local_segment_t handle, unsigned adapter, unsi
                               unsigned known, action_function *action)
 {
     sci_error_t result = sisci_check(flags, known);
-    if (result != SCI_ERR_OK)
-        return result;
-    struct sisci_local_segment *segment = sisci_hold_local(handle);
+    struct sisci_local_segment *segment = sisci_need(handle, SISCI_LOCAL_SEGMENT, &result);
     if (segment == NULL)
-        return SCI_ERR_ILLEGAL_PARAMETER;
+        return result;
     result = sisci_adapter_check(adapter);
     if (result == SCI_ERR_OK) {
         pthread_mutex_lock(&segment->lock);
@@ -210,14 +208,12 @@ SISCI_API(void, SCIShareSegment)
 (sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, SCI_FLAG_SHARE_EXTERNAL);
-    struct sisci_local_segment *held = result == SCI_ERR_OK ? sisci_hold_local(segment) : NULL;
+    struct sisci_local_segment *held = sisci_need(segment, SISCI_LOCAL_SEGMENT, &result);
     if (held != NULL) {
         pthread_mutex_lock(&held->lock);
         result = share(held);
         pthread_mutex_unlock(&held->lock);
         sisci_drop(&held->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
 }
@@ -242,14 +238,12 @@ SISCI_API(void, SCIRegisterSegmentMemory)
 (void *address, size_t size, sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, SCI_FLAG_LOCK_USER_MEM);
-    struct sisci_local_segment *held = result == SCI_ERR_OK ? sisci_hold_local(segment) : NULL;
+    struct sisci_local_segment *held = sisci_need(segment, SISCI_LOCAL_SEGMENT, &result);
     if (held != NULL) {
         pthread_mutex_lock(&held->lock);
         result = register_memory(held, address, size);
         pthread_mutex_unlock(&held->lock);
         sisci_drop(&held->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
 }

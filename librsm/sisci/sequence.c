@@ -61,11 +61,11 @@ SISCI_API(void, SCICreateMapSequence)
     sci_error_t result = sisci_check(flags, SCI_FLAG_FAST_BARRIER);
     if (result == SCI_ERR_OK && sequence == NULL)
         result = SCI_ERR_ILLEGAL_PARAMETER;
-    struct sisci_map *held = result == SCI_ERR_OK ? sisci_hold_map(map) : NULL;
-    if (result == SCI_ERR_OK)
-        result = held != NULL ? create(held, &made) : SCI_ERR_ILLEGAL_PARAMETER;
-    if (held != NULL)
+    struct sisci_map *held = sisci_need(map, SISCI_MAP, &result);
+    if (held != NULL) {
+        result = create(held, &made);
         sisci_drop(&held->object);
+    }
     if (sequence != NULL)
         *sequence = made;
     sisci_report(error, result);
@@ -73,12 +73,7 @@ SISCI_API(void, SCICreateMapSequence)
 
 SISCI_API(void, SCIRemoveSequence)(sci_sequence_t sequence, unsigned int flags, sci_error_t *error)
 {
-    sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK) {
-        struct sisci_sequence *held = sisci_hold_sequence(sequence);
-        result = held != NULL ? sisci_end(&held->object, SISCI_END_ALL) : SCI_ERR_ILLEGAL_PARAMETER;
-    }
-    sisci_report(error, result);
+    sisci_report(error, sisci_remove(sequence, SISCI_SEQUENCE, flags));
 }
 
 /* A connection that is lost is no error that passes. */
@@ -87,7 +82,7 @@ SISCI_API(sci_sequence_status_t, SCIStartSequence)
 {
     sci_sequence_status_t status = SCI_SEQ_NOT_RETRIABLE;
     sci_error_t result = sisci_check(flags, 0);
-    struct sisci_sequence *held = result == SCI_ERR_OK ? sisci_hold_sequence(sequence) : NULL;
+    struct sisci_sequence *held = sisci_need(sequence, SISCI_SEQUENCE, &result);
     if (held != NULL) {
         if (held->import != NULL && rsmcore_import_aborted(held->import))
             result = SCI_ERR_NOT_CONNECTED;
@@ -95,8 +90,6 @@ SISCI_API(sci_sequence_status_t, SCIStartSequence)
             status = SCI_SEQ_OK;
         sisci_span_begin(held);
         sisci_drop(&held->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
     return status;
@@ -107,12 +100,10 @@ SISCI_API(sci_sequence_status_t, SCICheckSequence)
 {
     sci_sequence_status_t status = SCI_SEQ_NOT_RETRIABLE;
     sci_error_t result = sisci_check(flags, SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER);
-    struct sisci_sequence *held = result == SCI_ERR_OK ? sisci_hold_sequence(sequence) : NULL;
+    struct sisci_sequence *held = sisci_need(sequence, SISCI_SEQUENCE, &result);
     if (held != NULL) {
         status = sisci_span_end(held);
         sisci_drop(&held->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
     return status;
@@ -135,7 +126,7 @@ SISCI_API(void, SCIFlush)(sci_sequence_t sequence, unsigned int flags)
 
 SISCI_API(void, SCIFlushReadBuffers)(sci_sequence_t sequence)
 {
-    struct sisci_sequence *held = sisci_hold_sequence(sequence);
+    struct sisci_sequence *held = sisci_hold(sequence, SISCI_SEQUENCE);
     rsm_fence_loads();
     if (held == NULL)
         return;

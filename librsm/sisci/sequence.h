@@ -11,11 +11,6 @@ struct sisci_sequence {
     _Atomic uint32_t failures;     /**< the span's barrier */
 };
 
-static inline struct sisci_sequence *sisci_hold_sequence(sci_sequence_t handle)
-{
-    return (struct sisci_sequence *)sisci_hold(handle, SISCI_SEQUENCE);
-}
-
 /** Begin a span. */
 void sisci_span_begin(struct sisci_sequence *sequence);
 /** End it and begin another: what came of it. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transport/generic.h"
-#include "transport/guard.h"
 
 #include <string.h>
 

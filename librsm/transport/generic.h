@@ -77,3 +77,11 @@ unsigned rsmcore_completions_process(const struct rsmcore_completions *completio
 /** Works were submitted to @p former, too, if that has completions of its own. */
 void rsmcore_completions_follow(struct rsmcore_completions *completions, struct rsm_conn *former);
 void rsmcore_completions_free(struct rsmcore_completions *completions);
+
+/* guard.c: connections that a forked child must not use */
+
+/** The generation of this process: another one in each forked child. No lock, any thread. */
+unsigned rsmcore_guard_process(void);
+
+/** Make of a completed table the one of connections without RSM_CAP_FORK. */
+void rsmcore_guard_make(const struct rsm_import_ops *full, struct rsm_import_ops *guarded);

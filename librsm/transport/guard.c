@@ -5,7 +5,7 @@
  * in place of its transport's, which is that of its port. The transport is not called in the child,
  * not even to disconnect: what the two processes share is the parent's.
  */
-#include "transport/guard.h"
+#include "transport/generic.h"
 
 #include <stdatomic.h>
 
