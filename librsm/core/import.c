@@ -7,6 +7,7 @@
 
 #include "core/controller_ports.h"
 #include "core/event_internal.h"
+#include "core/export.h"
 #include "control/control.h"
 #include "base/log.h"
 #include "base/probe.h"
