@@ -408,11 +408,6 @@ enum rsm_status rsmcore_export_show(const struct rsmcore_export *segment, size_t
     return status;
 }
 
-size_t rsmcore_export_size(const struct rsmcore_export *segment)
-{
-    return segment->size;
-}
-
 struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment)
 {
     return segment->event;
