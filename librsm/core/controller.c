@@ -21,7 +21,7 @@
 struct port_slot {
     const struct rsm_import_ops *ops;
     struct rsm_port *port;
-    unsigned process; /* that opened it (guard.h) */
+    unsigned process; /* that opened it (transport/guard.c) */
 };
 
 enum { PORT_SLOTS = 4 };

@@ -163,8 +163,8 @@ struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment);
 
 RSMCORE_EXPORTS_END
 
-/** As rsmcore_export_move(), of handle @p id at @p end on @p control: for exports, and for imports that
- *  are attached to one. */
+/** As rsmcore_export_move(), of handle @p id at @p end on @p control: for exports, and for imports
+ *  that are attached to one. */
 enum rsm_status rsmcore_segment_move(struct rsmcore_control *control, enum rsm_event_end end,
                                      uint32_t id, const struct rsmcore_move *move,
                                      enum rsm_segment_state *was);

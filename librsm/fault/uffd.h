@@ -10,8 +10,8 @@
 
 RSMCORE_EXPORTS_BEGIN
 
-/** Make a userfaultfd with these features (UFFD_FEATURE_*). -1: the kernel refuses. @param user_only
- *  as below. */
+/** Make a userfaultfd with these features (UFFD_FEATURE_*). -1: the kernel refuses.
+ *  @param user_only  as below. */
 int rsmcore_uffd_new(bool user_only, uint64_t features);
 
 /** Take over a descriptor of /dev/userfaultfd that the daemon has lent to this process, for later

@@ -25,9 +25,9 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* Copies of pages to which other threads and processes store meanwhile: eight bytes at a time and never
- * twice from the same place, so that an aligned word is copied whole. They are exempt from sanitizers:
- * the race is intended, and the memory is the application's, including redzones. */
+/* Copies of pages to which other threads and processes store meanwhile: eight bytes at a time and
+ * never twice from the same place, so that an aligned word is copied whole. They are exempt from
+ * sanitizers: the race is intended, and the memory is the application's, including redzones. */
 #define UNWATCHED __attribute__((no_sanitize_thread, no_sanitize_address))
 
 UNWATCHED static void copy_words(void *to, const void *from, size_t length)

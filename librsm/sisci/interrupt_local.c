@@ -208,8 +208,8 @@ static sci_error_t check_create(unsigned adapter, const unsigned *number, enum s
     return sisci_adapter_check(adapter);
 }
 
-/* @p number is unchanged on error. @p handle is the program's variable, maybe NULL; it is set before the
- * callback is called, and NULL on error. */
+/* @p number is unchanged on error. @p handle is the program's variable, maybe NULL. It is set
+ * before the callback is called, and is NULL on error. */
 static sci_error_t create(sci_desc_t sd, enum sisci_kind kind, unsigned adapter, unsigned *number,
                           const struct callback *callback, unsigned flags, void **handle)
 {

@@ -29,7 +29,7 @@ struct rsmcore_table_head {
 struct rsmcore_import_table {
     struct rsm_import_ops ops;
     struct rsm_signal_ops signals;
-    struct rsm_import_ops guarded; /* of connections without RSM_CAP_FORK (guard.h) */
+    struct rsm_import_ops guarded; /* of connections without RSM_CAP_FORK (guard.c) */
 };
 struct rsmcore_node_table {
     struct rsm_node_ops ops;
@@ -70,7 +70,7 @@ extern const struct rsm_completion_ops rsmcore_completion_ops;
 
 /** What the generic form keeps for a connection, at its `core`. */
 struct rsmcore_completions;
-/** @p conn is the transport's connection, and @p process the generation that made it (guard.h).
+/** @p conn is the transport's connection, and @p process the generation that made it (guard.c).
  *  NULL: no memory. */
 struct rsmcore_completions *rsmcore_completions_make(const struct rsm_conn *conn, unsigned process);
 unsigned rsmcore_completions_process(const struct rsmcore_completions *completions);
