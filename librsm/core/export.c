@@ -11,10 +11,8 @@
 #include "core/event_internal.h"
 #include "core/export_set.h"
 #include "core/records.h"
-#include "base/log.h"
 #include "pageswap/pageswap.h"
 #include "region/region.h"
-#include "base/status.h"
 
 /* The extent that came with a new segment. */
 struct granted_extent {
