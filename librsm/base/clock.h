@@ -7,6 +7,7 @@
 #pragma once
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -59,4 +60,14 @@ static inline int rsm_deadline_left_ms(int64_t deadline)
     int64_t left = deadline - rsm_clock_ns();
     int64_t ms = (left + RSM_NS_PER_MS - 1) / RSM_NS_PER_MS;
     return left <= 0 ? 0 : ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+/** Make a condition variable whose pthread_cond_timedwait(3) takes rsm_timespec() of deadlines. */
+static inline void rsm_cond_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
 }

@@ -229,11 +229,7 @@ static void receive_one(struct rsmcore_channel *channel, struct rsmcore_exchange
 static void sleep_until_woken(struct rsmcore_channel *channel, struct rsmcore_exchange *mine)
 {
     const struct timespec until = rsm_timespec(mine->deadline);
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&mine->wake, &clock);
-    pthread_condattr_destroy(&clock);
+    rsm_cond_init(&mine->wake);
     mine->asleep = true;
     int error = 0;
     while (!mine->over && channel->receiving && error == 0)

@@ -16,7 +16,6 @@
 #include "control/channel.h"
 #include "control/control_find.h"
 #include "protocol/trust.h"
-#include "rsm/rsm_common.h"
 
 enum {
     HELLO_TIMEOUT_MS = 3000, /* time limit for the greeting of another node's rsmd */

@@ -21,7 +21,6 @@
 #include "base/descriptor.h"
 #include "base/fork.h"
 #include "base/log.h"
-#include "protocol/packet.h"
 
 enum {
     READY_FD = 3, /* where the daemon finds the pipe it reports on */

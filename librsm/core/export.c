@@ -11,10 +11,8 @@
 #include "core/event_internal.h"
 #include "core/export_set.h"
 #include "core/records.h"
-#include "base/log.h"
 #include "pageswap/pageswap.h"
 #include "region/region.h"
-#include "base/status.h"
 
 /* The extent that came with a new segment. */
 struct granted_extent {
@@ -406,11 +404,6 @@ enum rsm_status rsmcore_export_show(const struct rsmcore_export *segment, size_t
                                  : RSM_ST_FAULT;
     rsmcore_region_unlock();
     return status;
-}
-
-size_t rsmcore_export_size(const struct rsmcore_export *segment)
-{
-    return segment->size;
 }
 
 struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment)

@@ -159,8 +159,6 @@ void *rsmcore_export_address(const struct rsmcore_export *segment);
 size_t rsmcore_export_length(const struct rsmcore_export *segment);
 /** Whether rsmcore_export_allocate() has mapped its memory. */
 bool rsmcore_export_is_own_memory(const struct rsmcore_export *segment);
-/** As it was asked for: up to a page less than the length. */
-size_t rsmcore_export_size(const struct rsmcore_export *segment);
 struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment);
 
 RSMCORE_EXPORTS_END

@@ -50,7 +50,6 @@ struct rsmcore_import {
     struct rsmcore_event *event;
     uint32_t id;
     unsigned process_epoch;
-    atomic_uint maps;       /* that there are (map.h) */
     atomic_bool trap_known; /* to rsmd, of mappings by the engine */
     struct rsmcore_works works;
 };

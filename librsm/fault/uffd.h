@@ -10,8 +10,9 @@
 
 RSMCORE_EXPORTS_BEGIN
 
-/** Make a userfaultfd without a UFFDIO_API handshake. -1 on failure. @param user_only as below. */
-int rsmcore_uffd_new(bool user_only);
+/** Make a userfaultfd with these features (UFFD_FEATURE_*). -1: the kernel refuses.
+ *  @param user_only  as below. */
+int rsmcore_uffd_new(bool user_only, uint64_t features);
 
 /** Take over a descriptor of /dev/userfaultfd that the daemon has lent to this process, for later
  *  calls in a process that may not open the device. It is closed if there is one already, or if it

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>

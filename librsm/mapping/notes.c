@@ -110,19 +110,6 @@ void mapping_notes_look(struct mapping_space *space)
             look_at(mapping, view);
 }
 
-static int new_faultfd(void)
-{
-    int fd = rsmcore_uffd_new(true);
-    struct uffdio_api api = {.api = UFFD_API,
-                             .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP |
-                                         UFFD_FEATURE_WP_HUGETLBFS_SHMEM | UFFD_FEATURE_WP_ASYNC};
-    if (fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
 static unsigned pages_written(int pagemap, uint8_t *address, size_t page)
 {
     struct scan_region regions[REGIONS];
@@ -169,7 +156,9 @@ static bool probe(int faultfd, int pagemap)
 
 bool mapping_notes_open(struct mapping *mapping)
 {
-    mapping->faultfd = new_faultfd();
+    mapping->faultfd =
+        rsmcore_uffd_new(true, UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+                                   UFFD_FEATURE_WP_ASYNC);
     if (mapping->faultfd < 0)
         return false;
     mapping->pagemap = rsmcore_fd_place(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));

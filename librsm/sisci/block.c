@@ -125,11 +125,7 @@ static struct source *make_source(const struct source *wanted)
     if (source == NULL)
         return NULL;
     *source = *wanted;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&source->over, &attributes);
-    pthread_condattr_destroy(&attributes);
+    rsm_cond_init(&source->over);
     pthread_mutex_init(&source->lock, NULL);
     return source;
 }

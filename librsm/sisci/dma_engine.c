@@ -22,11 +22,7 @@ struct sisci_dma_engine *sisci_dma_engine_make(void)
     struct sisci_dma_engine *engine = calloc(1, sizeof *engine);
     if (engine == NULL)
         return NULL;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&engine->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    rsm_cond_init(&engine->changed);
     pthread_mutex_init(&engine->lock, NULL);
     atomic_init(&engine->holders, 1);
     atomic_init(&engine->state, SCI_DMAQUEUE_IDLE);

@@ -2,7 +2,6 @@
 /** @file Events of segments: the core's records, as waits and callbacks have them. */
 #pragma once
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "core/records.h"

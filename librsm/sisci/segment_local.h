@@ -40,10 +40,6 @@ extern const struct sisci_type sisci_local_type;
 /** Let events be kept from now on. Called with the lock held. */
 sci_error_t sisci_local_need_events(struct sisci_local_segment *segment);
 
-/** Register the memory with the daemon, if that has not been done. Other processes may have it from
- *  then on. SCI_ERR_ILLEGAL_OPERATION: there is no memory. Called with the lock held. */
-sci_error_t sisci_local_publish(struct sisci_local_segment *segment);
-
 /** Whether it is prepared on some adapter. Of @p adapter the daemon is asked, if need be: another
  *  process may have prepared it. */
 bool sisci_local_is_prepared(struct sisci_local_segment *segment, unsigned adapter);

@@ -12,7 +12,9 @@ _Static_assert((int)SISCI_NOT_PREPARED == (int)RSM_SEGMENT_NEW &&
                "states are the same numbers");
 _Static_assert((int)SISCI_ADAPTERS_MAX == (int)RSM_PROTO_UNITS_MAX, "and so are adapters");
 
-sci_error_t sisci_local_publish(struct sisci_local_segment *segment)
+/* Register the memory with the daemon, if that has not been done. Other processes may have it from
+ * then on. SCI_ERR_ILLEGAL_OPERATION: there is no memory. Called with the lock held. */
+static sci_error_t publish(struct sisci_local_segment *segment)
 {
     struct rsmcore_export *exported = sisci_memory_export(segment->memory);
     if (exported == NULL || segment->published)
@@ -72,7 +74,7 @@ static sci_error_t prepare(struct sisci_local_segment *segment, unsigned adapter
 {
     sci_error_t error = SCI_ERR_OK;
     if (segment->is_empty || !segment->is_private)
-        error = sisci_local_publish(segment);
+        error = publish(segment);
     if (error == SCI_ERR_OK)
         error = act(segment, adapter, SISCI_PREPARE, 0);
     if (error == SCI_ERR_OK && (flags & SCI_FLAG_DMA_SOURCE_ONLY) != 0)
@@ -93,7 +95,7 @@ static sci_error_t set_available(struct sisci_local_segment *segment, unsigned a
     sci_error_t error = sisci_local_need_events(segment);
     /* It is not published where an end of all connections failed halfway. */
     if (error == SCI_ERR_OK && segment->states[adapter] != SISCI_NOT_PREPARED)
-        error = sisci_local_publish(segment);
+        error = publish(segment);
     return error == SCI_ERR_OK ? act(segment, adapter, SISCI_SET_AVAILABLE, 0) : error;
 }
 
@@ -116,7 +118,7 @@ static sci_error_t disconnect_all(struct sisci_local_segment *segment, unsigned 
     for (unsigned i = 0; i < SISCI_ADAPTERS_MAX; i++)
         if (segment->states[i] == SISCI_AVAILABLE)
             segment->states[i] = SISCI_PREPARED;
-    error = sisci_local_publish(segment);
+    error = publish(segment);
     sisci_memory_follow(segment->memory);
     return error;
 }
@@ -193,7 +195,7 @@ static sci_error_t share(struct sisci_local_segment *segment)
     sci_error_t error = SCI_ERR_OK;
     /* One that has no memory yet can be attached to when it has. */
     if (rsmcore_export_address(exported) != NULL)
-        error = sisci_local_publish(segment);
+        error = publish(segment);
     enum rsm_segment_state was;
     const struct rsmcore_move move = {.unit = 0,
                                       .from = (enum rsm_segment_state)segment->states[0],

@@ -248,8 +248,8 @@ static void explain_missing(const char *name, const struct verbs_options *option
                       options->gid != VERBS_GID_AUTO ? "the wanted GID" : "an IP address");
 }
 
-bool verbs_device_open(const char *name, const struct verbs_options *options,
-                       struct verbs_device *device)
+static bool open_device(const char *name, const struct verbs_options *options,
+                        struct verbs_device *device)
 {
     int error = ibv_fork_init(); /* before anything else, or it comes too late */
     if (error != 0)
@@ -280,7 +280,7 @@ enum rsm_status verbs_device_open_for(const struct rsm_controller_info *info,
         rsm_log_error("verbs: controller %s: %s", info->name, why);
         return RSM_ST_INVALID;
     }
-    return verbs_device_open(info->device, options, device) ? RSM_ST_OK : RSM_ST_NO_CONTROLLER;
+    return open_device(info->device, options, device) ? RSM_ST_OK : RSM_ST_NO_CONTROLLER;
 }
 
 void verbs_device_close(struct verbs_device *device)

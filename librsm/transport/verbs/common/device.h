@@ -21,15 +21,11 @@ struct verbs_device {
 };
 
 /**
- * Prepare the process for fork() and find the device: by the address if the options name one, else
- * by name, else the first that has an active port with an address.
- * @param name  device wanted, "" for any.
- * @return false: nothing is open and the log says why.
+ * Read the options of a controller, prepare the process for fork() and open the device: by the
+ * address if the options name one, else by the controller's name of it, else the first that has an
+ * active port with an address. @return RSM_ST_OK; RSM_ST_INVALID: an option is wrong;
+ * RSM_ST_NO_CONTROLLER: there is no such device. The log says why.
  */
-bool verbs_device_open(const char *name, const struct verbs_options *options,
-                       struct verbs_device *device);
-/** Read the options of a controller and open its device. @return RSM_ST_OK; RSM_ST_INVALID: an
- *  option is wrong; RSM_ST_NO_CONTROLLER: there is no such device. The log says why. */
 enum rsm_status verbs_device_open_for(const struct rsm_controller_info *info,
                                       struct verbs_options *options, struct verbs_device *device);
 void verbs_device_close(struct verbs_device *device);

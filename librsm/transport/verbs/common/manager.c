@@ -115,7 +115,8 @@ static void ask(struct query *query, unsigned command, nl_recvmsg_msg_cb_t take)
     nl_socket_free(socket);
 }
 
-bool verbs_manager_failed(const struct verbs_device *device)
+/* False where the kernel says nothing. */
+static bool has_failed(const struct verbs_device *device)
 {
     struct query query = {.device = device, .index = -1};
     ask(&query, RDMA_NLDEV_CMD_GET, take_index);
@@ -127,7 +128,7 @@ bool verbs_manager_failed(const struct verbs_device *device)
 void verbs_manager_report(const struct verbs_device *device)
 {
     const char *name = ibv_get_device_name(device->context->device);
-    if (verbs_manager_failed(device))
+    if (has_failed(device))
         rsm_log_error("verbs: device %s port %u: the kernel's queue pair for connection requests "
                       "has failed; nobody can connect until the device is made anew (soft-RoCE: "
                       "end what uses it, rdma link delete %s, rdma link add)",

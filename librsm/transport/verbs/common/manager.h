@@ -13,11 +13,8 @@
 
 #include "transport/verbs/common/device.h"
 
-/** Whether the kernel says that the queue pair of the connection manager has failed; false where it
- *  says nothing. */
-bool verbs_manager_failed(const struct verbs_device *device);
-
-/** Log that, and what mends it, if it is so. */
+/** If the kernel says that the queue pair of the connection manager has failed, log that, and what
+ *  mends it. */
 void verbs_manager_report(const struct verbs_device *device);
 
 /**

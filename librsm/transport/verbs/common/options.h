@@ -38,11 +38,9 @@ struct verbs_options {
     bool windows;                     /**< use type-2 memory windows where the device has them */
 };
 
-/** The defaults. @p timeout_ms is that of the node; 0: not known. */
-struct verbs_options verbs_options_default(uint32_t timeout_ms);
-
 /**
  * Read @p text over the defaults.
+ * @param timeout_ms  that of the node; 0: not known.
  * @param why  on failure, what was expected instead, for the log.
  */
 bool verbs_options_parse(const char *text, uint32_t timeout_ms, struct verbs_options *options,

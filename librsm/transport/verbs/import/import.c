@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "transport/verbs/common/fd_guard.h"
 #include "transport/verbs/common/module.h"
 

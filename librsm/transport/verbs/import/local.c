@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "base/log.h"
 #include "transport/verbs/import/import.h"
 
 enum { BOUNCES_PER_CHUNK = 2 };

@@ -9,7 +9,6 @@
  */
 #include <arpa/inet.h>
 
-#include "base/log.h"
 #include "transport/verbs/import/import.h"
 
 static uint8_t *message_at(const struct verbs_conn *conn, unsigned index)

@@ -12,7 +12,6 @@
 
 #include "base/log.h"
 #include "base/memory_limit.h"
-#include "base/status.h"
 #include "transport/verbs/common/module.h"
 
 /* Linux's soft-RoCE (seen with 6.1) holds an access by a window against the bounds of the
