@@ -17,7 +17,6 @@
 #include "node/topology.h"
 #include "base/descriptor.h"
 #include "base/log.h"
-#include "base/status.h"
 
 /* Open the device by which a process gets a userfaultfd (node.h). Read-only: the ioctl needs no
  * more, and the descriptor cannot be reopened with more rights through /proc.

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "node/counters.h"
-#include "node/exports.h"
 #include "node/grants.h"
 #include "node/imports.h"
 #include "node/mailbox.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "server/ending.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
@@ -8,7 +7,6 @@
 
 #include "base/clock.h"
 #include "server/connection.h"
-#include "server/unread.h"
 #include "base/log.h"
 #include "remote/remote.h"
 #include "node/clients.h"
@@ -51,11 +49,6 @@ static void on_closed(struct rsmd_job *job)
     rsmd_client_job_over(((struct closing *)job)->client);
 }
 
-static void free_job(struct rsmd_job *job)
-{
-    free(job);
-}
-
 static void close_socket(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
@@ -63,12 +56,10 @@ static void close_socket(struct rsmd_connection *connection)
     if (connection->may_bring_fds && server->node->worker != NULL)
         closing = calloc(1, sizeof *closing);
     if (closing != NULL) {
-        *closing = (struct closing){.job = {.run = run_close,
-                                            .done = on_closed,
-                                            .free = free_job,
-                                            .owner = connection->client.peer.uid},
-                                    .socket = connection->socket,
-                                    .client = &connection->client};
+        *closing = (struct closing){
+            .job = {.run = run_close, .done = on_closed, .owner = connection->client.peer.uid},
+            .socket = connection->socket,
+            .client = &connection->client};
         if (rsmd_worker_submit(server->node->worker, &closing->job)) {
             connection->client.jobs++;
             return;

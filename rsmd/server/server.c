@@ -13,14 +13,11 @@
 
 #include "server/connection.h"
 #include "base/log.h"
-#include "server/ending.h"
 #include "node/refusals.h"
 #include "node/fabric.h"
 #include "remote/remote.h"
 #include "node/saved.h"
 #include "node/unfinished.h"
-#include "server/greeting.h"
-#include "server/unread.h"
 #include "cluster/cluster.h"
 
 static const int64_t accept_ns = 1000000; /* then the loop checks other events */

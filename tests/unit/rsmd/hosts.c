@@ -434,7 +434,8 @@ void person_begin(struct person *person, uint32_t node, uint32_t uid)
 
 void person_end(struct person *person)
 {
-    rsmd_client_clear(person->node, &person->client);
+    rsmd_remote_abandon(&person->client);
+    rsmd_client_clear_until(person->node, &person->client, INT64_MAX);
     rsmd_account_drop(person->client.account);
     person->client.account = NULL; /* some tests end a person before the teardown does */
     assert_true(rsmd_shares_are_sound(&person->node->shares));
