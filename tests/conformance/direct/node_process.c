@@ -12,7 +12,7 @@
 
 #include "module.h"
 #include "packet.h"
-#include "transport/registry_node.h"
+#include "transport/registry.h"
 
 enum { THINGS_MAX = 512 };
 
