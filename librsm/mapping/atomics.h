@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Locked instructions on mappings. They are atomic among the threads of this process, never with
- * the peer: what is done about programs that may believe otherwise.
- */
+/** @file Locked instructions on mappings. They are atomic among the threads of this process, never
+ *  with the peer: what is done about programs that may believe otherwise. */
 #pragma once
 
 #include <stdbool.h>
