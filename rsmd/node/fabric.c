@@ -7,6 +7,7 @@
 #include "node/extents.h"
 #include "node/grants.h"
 #include "node/reach.h"
+#include "node/revokes.h"
 
 /* A controller that is watched. */
 struct watch {
@@ -41,6 +42,11 @@ static void on_taken(void *context, struct rsm_node_offer *made)
     const struct rsmd_grant *grant = rsmd_grant_offered(context, made);
     if (grant != NULL)
         grant->importer->ops->taken(grant->importer);
+}
+
+static void on_revoked(void *context, struct rsm_node_offer *made)
+{
+    rsmd_revoked(context, made);
 }
 
 static struct rsmd_controller *controller_of(const struct rsmd_node *node,
@@ -128,6 +134,7 @@ static const struct rsm_node_upcalls upcalls = {
     .link_state = on_link_state,
     .node_state = on_node_state,
     .submit = on_submit,
+    .revoked = on_revoked,
 };
 
 static void on_job_done(struct rsmd_job *job)

@@ -13,6 +13,7 @@
 #include "node/hosts.h"
 #include "node/importers.h"
 #include "node/interrupt_state.h"
+#include "node/revokes.h"
 #include "node/segment_ids.h"
 #include "node/topology.h"
 #include "base/descriptor.h"
@@ -97,7 +98,8 @@ bool rsmd_id_in_use(const struct rsmd_node *node, uint32_t id)
     HASH_FIND_INT(node->exports, &id, exported);
     HASH_FIND_INT(node->importers, &id, importer);
     HASH_FIND_INT(node->interrupts, &id, interrupt);
-    return extent != NULL || exported != NULL || importer != NULL || interrupt != NULL;
+    return extent != NULL || exported != NULL || importer != NULL || interrupt != NULL ||
+           rsmd_revokes_are(node, id);
 }
 
 /* One numbering for all kinds, so that an id never means two things. */

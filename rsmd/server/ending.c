@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "remote/remote.h"
 #include "node/clients.h"
+#include "node/revokes.h"
 
 static const int64_t slice_ns = 1000000; /* then others have their turn */
 
@@ -161,6 +162,7 @@ bool rsmd_endings_finish(struct rsmd_server *server, unsigned max_ms)
 {
     struct rsmd_worker *worker = server->node->worker;
     clear_some(server, INT64_MAX);
+    rsmd_revokes_finish(server->node);
     rsmd_unread_finish(server);
     bool all = worker == NULL || rsmd_worker_drain(worker, max_ms);
     if (!all)
