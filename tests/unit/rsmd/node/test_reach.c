@@ -3,7 +3,7 @@
  * up. */
 #include "pair.h"
 #include "node/controllers.h"
-#include "node/reach.h"
+#include "node/fabric.h"
 #include "node/topology.h"
 
 static struct rsmd_controller *controller_of(uint32_t node, const char *name)

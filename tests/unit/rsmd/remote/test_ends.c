@@ -10,7 +10,7 @@
 
 #include "common/steps.h"
 #include "pair.h"
-#include "node/reach.h"
+#include "node/fabric.h"
 #include "remote/internal.h"
 
 enum { MANY = 20000, HALF = MANY / 2, FEW = 3000, STEP_MAX_US = 50000 };

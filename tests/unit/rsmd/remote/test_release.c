@@ -5,7 +5,7 @@
 
 #include "pair.h"
 #include "node/controllers.h"
-#include "node/reach.h"
+#include "node/fabric.h"
 
 /* A segment of node 1, and a process of node 2. */
 static int set_up(void **state)
