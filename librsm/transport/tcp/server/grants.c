@@ -72,6 +72,16 @@ static void free_grant(struct tcp_server *server, struct tcp_grant *grant)
     free(grant);
 }
 
+void tcp_server_end(struct tcp_server *server)
+{
+    while (server->strangers != NULL)
+        tcp_link_end(server, server->strangers);
+    while (server->grants != NULL)
+        free_grant(server, server->grants);
+    free(server->revoked);
+    server->revoked = NULL;
+}
+
 /* A grant that cannot be mapped is lost at once: its importer finds none. */
 static void add_grant(struct tcp_server *server, const struct tcp_control *message, const int *fds,
                       unsigned count)

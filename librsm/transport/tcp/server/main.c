@@ -45,5 +45,6 @@ int main(void)
         !tcp_sandbox_enter())
         return 1;
     tcp_server_run(&server);
+    tcp_server_end(&server);
     return 0;
 }

@@ -21,12 +21,12 @@ static void serve_busy(struct tcp_server *server)
 }
 
 /* For a while after the latest request the loop polls: the next one may be near. */
-static int patience(struct tcp_server *server, int64_t latest_ns)
+static int patience(struct tcp_server *server)
 {
     int until_expiry = tcp_server_expire(server);
     if (server->busy != NULL)
         return 0;
-    if (server->spin_ns > 0 && rsm_clock_ns() - latest_ns < server->spin_ns)
+    if (server->spin_ns > 0 && rsm_clock_ns() - server->latest_ns < server->spin_ns)
         return 0;
     return until_expiry;
 }
@@ -47,19 +47,24 @@ static bool serve_events(struct tcp_server *server)
     return true;
 }
 
+bool tcp_server_turn(struct tcp_server *server, bool waits)
+{
+    server->event_count = 0; /* none of links that end meanwhile */
+    int wait_ms = patience(server);
+    int count = epoll_wait(server->epoll, server->events, TCP_EVENTS, waits ? wait_ms : 0);
+    server->event_count = count > 0 ? count : 0;
+    if (count > 0 && server->spin_ns > 0)
+        server->latest_ns = rsm_clock_ns();
+    if (!serve_events(server))
+        return false;
+    server->event_count = 0;
+    serve_busy(server);
+    tcp_server_tell(server);
+    return true;
+}
+
 void tcp_server_run(struct tcp_server *server)
 {
-    int64_t latest_ns = 0;
-    for (;;) {
-        server->event_count = 0;
-        int wait_ms = patience(server, latest_ns);
-        int count = epoll_wait(server->epoll, server->events, TCP_EVENTS, wait_ms);
-        server->event_count = count > 0 ? count : 0;
-        if (count > 0)
-            latest_ns = server->spin_ns > 0 ? rsm_clock_ns() : 0;
-        if (!serve_events(server))
-            return;
-        serve_busy(server);
-        tcp_server_tell(server);
-    }
+    while (tcp_server_turn(server, true))
+        continue;
 }

@@ -82,9 +82,9 @@ struct tcp_server {
     int control, listener, epoll;
     int64_t timeout_ns;
     uint32_t timeout_ms;
-    int64_t spin_ns;
-    struct tcp_grant *grants; /**< hash by id */
-    struct tcp_grant *untold; /**< list */
+    int64_t spin_ns, latest_ns; /**< of requests */
+    struct tcp_grant *grants;   /**< hash by id */
+    struct tcp_grant *untold;   /**< list */
     struct tcp_link *strangers, *busy;
     unsigned stranger_count;
     struct epoll_event events[TCP_EVENTS]; /**< those of links that have ended have no pointer */
@@ -94,8 +94,12 @@ struct tcp_server {
     unsigned revoked_count, revoked_room;
 };
 
+/** One turn of the event loop. False: rsmd has gone. */
+bool tcp_server_turn(struct tcp_server *server, bool waits);
 /** Serve until rsmd has gone. */
 void tcp_server_run(struct tcp_server *server);
+/** End what is left of grants and connections. */
+void tcp_server_end(struct tcp_server *server);
 
 /* ------------------------------------------------------------------ grants.c */
 
