@@ -89,8 +89,10 @@ static enum progress send_output(struct tcp_link *link, int64_t *budget)
     *budget -= sent;
     uint32_t of_head = (size_t)sent < head ? (uint32_t)sent : head;
     link->out_start += of_head;
-    link->out_data += (uint32_t)sent - of_head;
-    link->out_length -= (uint32_t)sent - of_head;
+    if (link->out_length > 0) {
+        link->out_data += (uint32_t)sent - of_head;
+        link->out_length -= (uint32_t)sent - of_head;
+    }
     if (link->out_start == link->out_end) /* `out` is used from its beginning again */
         link->out_start = link->out_end = 0;
     return GOES_ON;
