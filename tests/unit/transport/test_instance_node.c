@@ -184,6 +184,41 @@ static enum rsm_status an_extent_make_for(struct rsm_node_port *port,
     return RSM_ST_NO_MEMORY;
 }
 
+static bool a_revoke_begin(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    (void)port, (void)made;
+    return true;
+}
+
+static void a_revoke_that_ends_later_needs_dispatch_and_no_imports(void **state)
+{
+    (void)state;
+    struct rsm_node_ops given = *rsmcore_transport_node("shm");
+    const struct rsm_node_import_ops imports = {.size = sizeof imports,
+                                                .accept = an_accept,
+                                                .revoke = a_revoke,
+                                                .close = a_close,
+                                                .released = a_released,
+                                                .all_released = an_all_released};
+    struct rsmcore_node_table full;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
+    assert_null(full.ops.revoke_begin); /* rsmd revokes such offers as ever */
+    given.revoke_begin = a_revoke_begin;
+    given.event_fd = NULL; /* the table that is given has the generic forms */
+    given.dispatch = NULL;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
+    given.event_fd = an_event_fd;
+    given.dispatch = a_dispatch;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
+    assert_ptr_equal(full.ops.revoke_begin, a_revoke_begin);
+    given.imports = &imports;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
+    given.imports = NULL;
+    given.size = offsetof(struct rsm_node_ops, revoke_begin); /* compiled before there was one */
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
+    assert_null(full.ops.revoke_begin);
+}
+
 static void optional_node_members_are_checked_and_kept(void **state)
 {
     (void)state;
@@ -311,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_incomplete_node_table_is_refused),
         cmocka_unit_test(an_older_node_table_gets_generic_forms),
+        cmocka_unit_test(a_revoke_that_ends_later_needs_dispatch_and_no_imports),
         cmocka_unit_test(optional_node_members_are_checked_and_kept),
         cmocka_unit_test(capabilities_of_node_ports_need_their_operations),
         cmocka_unit_test(extents_are_described_soundly),
