@@ -140,11 +140,12 @@ void tcp_child_lost(struct tcp_node_port *port)
 {
     struct tcp_node_offer *offer, *next;
     tcp_child_end(port);
+    port->full = false;
     HASH_ITER(hh, port->offers, offer, next)
     {
-        offer->lost |= offer->state == TCP_OFFER_OPEN;
+        offer->lost |= offer->state == TCP_OFFER_OPEN && !offer->ending;
         offer->state = TCP_OFFER_ENDED;
-        offer->listens = offer->under_way = false;
+        offer->listens = offer->under_way = offer->unsent = false;
     }
     tcp_report_later(port);
     int64_t left = port->child.started_ns + PAUSE_MS * RSM_NS_PER_MS - rsm_clock_ns();

@@ -12,6 +12,8 @@ int tcp_node_event_fd(struct rsm_node_port *port)
 
 static bool has_report(const struct tcp_node_offer *offer)
 {
+    if (offer->ending)
+        return offer->state == TCP_OFFER_ENDED;
     return offer->lost || offer->taken || offer->posted.count > 0 || offer->posted.coalesced;
 }
 
@@ -24,10 +26,14 @@ static struct tcp_node_offer *next_report(const struct tcp_node_port *port)
 }
 
 /* One report; the offer may be gone behind it. */
-static void report(struct tcp_node_offer *offer, const struct rsm_node_upcalls *up, void *context)
+static void report(struct tcp_node_port *port, struct tcp_node_offer *offer,
+                   const struct rsm_node_upcalls *up, void *context)
 {
     struct rsm_signals *posted = &offer->posted;
-    if (posted->coalesced) {
+    if (offer->ending) {
+        up->revoked(context, &offer->base);
+        tcp_offer_free(port, offer);
+    } else if (posted->coalesced) {
         posted->coalesced = false;
         up->signalled(context, &offer->base, 1, true);
     } else if (posted->count > 0) {
@@ -56,13 +62,15 @@ void tcp_node_dispatch(struct rsm_node_port *base, const struct rsm_node_upcalls
             tcp_child_restart(port);
         else if (fd == port->pending)
             (void)eventfd_read(port->pending, &unused);
-        else if ((fd == port->child.control && !tcp_messages_take(port)) ||
-                 fd == port->child.process)
+        else if (fd == port->child.process ||
+                 (fd == port->child.control && !tcp_messages_take(port)))
             tcp_child_lost(port);
+        else if (fd == port->child.control && (events[i].events & EPOLLOUT) != 0)
+            tcp_revokes_send(port);
     }
     struct tcp_node_offer *offer;
     while ((offer = next_report(port)) != NULL)
-        report(offer, up, context);
+        report(port, offer, up, context);
 }
 
 /* ------------------------------------------------------------------ signals of the exporter */

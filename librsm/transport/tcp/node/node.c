@@ -212,4 +212,5 @@ TCP_TABLE const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     .event_fd = tcp_node_event_fd,
     .dispatch = tcp_node_dispatch,
     .signals = &tcp_node_signals,
+    .revoke_begin = tcp_node_revoke_begin,
 };

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -15,7 +16,10 @@
 #include "base/status.h"
 #include "transport/tcp/node/port.h"
 
-enum { REVOKE_MS = 1000 /* then rsm-tcpd is killed */ };
+enum {
+    REVOKE_MS = 1000, /* then rsm-tcpd is killed */
+    ENDING_MS = 100,  /* the same where it has been told before */
+};
 
 static struct tcp_node_offer *find(const struct tcp_node_port *port, uint64_t id)
 {
@@ -41,6 +45,8 @@ static void take_signals(struct tcp_node_offer *offer, const struct tcp_control 
 
 static void take_message(struct tcp_node_offer *offer, const struct tcp_control *message)
 {
+    if (offer->ending && message->type != TCP_CONTROL_REVOKED)
+        return;
     switch (message->type) {
     case TCP_CONTROL_SIGNALLED:
         take_signals(offer, message);
@@ -193,17 +199,70 @@ static bool await_revoked(struct tcp_node_port *port, const struct tcp_node_offe
     return true;
 }
 
+void tcp_offer_free(struct tcp_node_port *port, struct tcp_node_offer *offer)
+{
+    HASH_DELETE(hh, port->offers, offer);
+    free(offer);
+}
+
 /* When rsm-tcpd has answered, or has ended, nothing arrives by this offer. */
 void tcp_node_revoke(struct rsm_node_port *base, struct rsm_node_offer *made)
 {
     struct tcp_node_port *port = tcp_node_port_of(base);
     struct tcp_node_offer *offer = tcp_offer_of(made);
-    int64_t deadline = rsm_deadline(REVOKE_MS);
-    if (offer->state == TCP_OFFER_OPEN &&
-        (!send_revoke(port, offer->id, deadline) || !await_revoked(port, offer, deadline))) {
-        if (offer->state == TCP_OFFER_OPEN)
-            tcp_child_lost(port);
+    bool told = offer->ending && !offer->unsent;
+    int64_t deadline = rsm_deadline(told ? ENDING_MS : REVOKE_MS);
+    bool ended =
+        offer->state != TCP_OFFER_OPEN ||
+        ((told || send_revoke(port, offer->id, deadline)) && await_revoked(port, offer, deadline));
+    if (!ended && offer->state == TCP_OFFER_OPEN)
+        tcp_child_lost(port);
+    tcp_offer_free(port, offer);
+}
+
+/* ------------------------------------------------------------------ a revoke that ends later */
+
+static void watch_control(struct tcp_node_port *port, bool full)
+{
+    struct epoll_event events = {.events = full ? EPOLLIN | EPOLLOUT : EPOLLIN,
+                                 .data.fd = port->child.control};
+    if (port->child.pid != 0 && port->full != full)
+        (void)epoll_ctl(port->events, EPOLL_CTL_MOD, port->child.control, &events);
+    port->full = full;
+}
+
+/* Another error than EAGAIN is the end of rsm-tcpd, which dispatch() finds. */
+static bool tell_of_end(struct tcp_node_port *port, struct tcp_node_offer *offer)
+{
+    struct tcp_control message = {.type = TCP_CONTROL_REVOKE, .grant = offer->id};
+    offer->unsent = tcp_control_send(port->child.control, &message, NULL, 0) == EAGAIN;
+    return !offer->unsent;
+}
+
+void tcp_revokes_send(struct tcp_node_port *port)
+{
+    struct tcp_node_offer *offer, *next;
+    bool takes = true;
+    HASH_ITER(hh, port->offers, offer, next)
+    {
+        if (takes && offer->unsent)
+            takes = tell_of_end(port, offer);
     }
-    HASH_DELETE(hh, port->offers, offer);
-    free(offer);
+    watch_control(port, !takes);
+}
+
+bool tcp_node_revoke_begin(struct rsm_node_port *base, struct rsm_node_offer *made)
+{
+    struct tcp_node_port *port = tcp_node_port_of(base);
+    struct tcp_node_offer *offer = tcp_offer_of(made);
+    if (offer->state == TCP_OFFER_ENDED) {
+        tcp_offer_free(port, offer);
+        return true;
+    }
+    offer->ending = true;
+    offer->lost = offer->taken = false;
+    offer->posted = (struct rsm_signals){0, false};
+    if (!tell_of_end(port, offer))
+        watch_control(port, true);
+    return false;
 }

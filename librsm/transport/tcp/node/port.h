@@ -27,6 +27,8 @@ struct tcp_node_offer {
     UT_hash_handle hh;
     uint64_t id;
     enum tcp_offer_state state;
+    bool ending;             /**< revoke_begin() has been called */
+    bool unsent;             /**< and rsm-tcpd is still to be told */
     bool listens, under_way; /**< for signals of the exporter */
     /* what dispatch() is to report */
     bool lost, taken;
@@ -52,6 +54,7 @@ struct tcp_node_port {
     int pending;   /**< eventfd: an offer has something to report */
     struct tcp_child child;
     struct tcp_node_offer *offers; /**< hash by id */
+    bool full;                     /**< rsm-tcpd is to be told of revokes when it reads */
     uint64_t last_id;
 };
 
@@ -87,6 +90,11 @@ enum rsm_status tcp_node_offer(struct rsm_node_port *port, const struct rsm_exte
                                unsigned count, uint32_t rights, const struct rsm_importer *importer,
                                struct rsm_offer *offer, struct rsm_node_offer **made);
 void tcp_node_revoke(struct rsm_node_port *port, struct rsm_node_offer *made);
+bool tcp_node_revoke_begin(struct rsm_node_port *port, struct rsm_node_offer *made);
+/** rsm-tcpd reads again: tell it what it has not been told. */
+void tcp_revokes_send(struct tcp_node_port *port);
+/** An offer has ended for everybody. */
+void tcp_offer_free(struct tcp_node_port *port, struct tcp_node_offer *offer);
 
 /* ------------------------------------------------------------------ events.c */
 

@@ -36,7 +36,16 @@ static void on_lost(void *context, struct rsm_node_offer *made)
     lost[lost_count++] = made;
 }
 
-static const struct rsm_node_upcalls upcalls = {.size = sizeof upcalls, .lost = on_lost};
+static struct rsm_node_offer *revoked;
+
+static void on_revoked(void *context, struct rsm_node_offer *made)
+{
+    (void)context;
+    revoked = made;
+}
+
+static const struct rsm_node_upcalls upcalls = {
+    .size = sizeof upcalls, .lost = on_lost, .revoked = on_revoked};
 
 static void dispatch_for(struct host *host, int ms)
 {
@@ -156,6 +165,75 @@ static void it_is_killed_if_it_does_not_answer(void **state)
     end(&host);
 }
 
+static void await_revoked(struct host *host)
+{
+    const struct rsm_node_offer *made = host->made;
+    int64_t deadline = rsm_deadline(PATIENCE_MS);
+    while (revoked == NULL && !rsm_deadline_has_passed(deadline))
+        dispatch_for(host, 100);
+    assert_ptr_equal(revoked, made);
+}
+
+static void a_revoke_may_end_later(void **state)
+{
+    struct host host;
+    (void)state;
+    begin(&host);
+    lost_count = 0;
+    revoked = NULL;
+    kill(child_of(&host), SIGSTOP);
+    assert_false(NODE->revoke_begin(host.port, host.made));
+    dispatch_for(&host, 100);
+    assert_null(revoked);
+    kill(child_of(&host), SIGCONT);
+    await_revoked(&host);
+    assert_int_equal(lost_count, 0);
+    assert_false(works(host.conn));
+    IMPORT->disconnect(host.conn);
+    assert_int_equal(join(&host), RSM_ST_OK);
+    end(&host);
+}
+
+/* Also more of them than fit into the socket, if rsm-tcpd has stopped, and if it dies then. */
+static void many_revokes_end_with_the_process(void **state)
+{
+    enum { MANY = 600 };
+    struct host host;
+    static struct rsm_node_offer *made[MANY];
+    (void)state;
+    begin(&host);
+    struct rsm_node_offer *kept = host.made;
+    for (unsigned i = 0; i < MANY; i++) {
+        struct rsm_conn *first = host.conn;
+        assert_int_equal(join(&host), RSM_ST_OK);
+        made[i] = host.made;
+        IMPORT->disconnect(host.conn);
+        host.conn = first;
+        dispatch_for(&host, 0);
+        lost_count = 0;
+    }
+    kill(child_of(&host), SIGSTOP);
+    for (unsigned i = 0; i < MANY; i++)
+        (void)NODE->revoke_begin(host.port, made[i]);
+    assert_true(tcp_node_port_of(host.port)->full);
+    kill(child_of(&host), SIGKILL);
+    unsigned count = 0;
+    int64_t deadline = rsm_deadline(PATIENCE_MS);
+    while (HASH_COUNT(tcp_node_port_of(host.port)->offers) > 1) {
+        assert_false(rsm_deadline_has_passed(deadline));
+        revoked = NULL;
+        lost_count = 0;
+        count++;
+        dispatch_for(&host, 100);
+    }
+    assert_true(count > 0);
+    IMPORT->disconnect(host.conn);
+    IMPORT->close(host.import);
+    NODE->revoke(host.port, kept);
+    NODE->extent_free(host.port, host.extent);
+    NODE->close(host.port);
+}
+
 static unsigned long field_of(pid_t pid, const char *name, int base)
 {
     char path[64], line[256];
@@ -190,6 +268,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_death_ends_its_connections_alone),
         cmocka_unit_test(it_is_killed_if_it_does_not_answer),
+        cmocka_unit_test(a_revoke_may_end_later),
+        cmocka_unit_test(many_revokes_end_with_the_process),
         cmocka_unit_test(it_has_given_up_what_it_does_not_need),
     };
     signal(SIGPIPE, SIG_IGN);
