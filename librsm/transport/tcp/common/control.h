@@ -3,7 +3,7 @@
  * @file
  * The messages between the node half in rsmd and rsm-tcpd, over a socket pair of type
  * SOCK_SEQPACKET. rsmd says which grants there are, with descriptors of their extents; rsm-tcpd
- * tells what importers do. Neither waits for the other.
+ * reports what importers do. Neither waits for the other.
  */
 #ifndef TCP_CONTROL_H
 #define TCP_CONTROL_H

@@ -58,7 +58,8 @@ static inline struct tcp_conn *tcp_conn_of(struct rsm_conn *conn)
  *  RSM_ST_FAULT: the memory cannot be read. */
 enum rsm_status tcp_stream_send(int socket, uint32_t timeout_ms, struct iovec *parts,
                                 unsigned count);
-/** Receive in the same way, until at least @p enough bytes have come; the parts have what is left. */
+/** Receive in the same way, until at least @p enough bytes have come. The parts are what is left
+ *  then. */
 enum rsm_status tcp_stream_receive(int socket, const struct tcp_options *options,
                                    struct iovec *parts, unsigned count, size_t enough);
 /** Open a stream of a connection: connect, and show the token. */

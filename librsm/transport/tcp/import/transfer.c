@@ -34,8 +34,8 @@ static enum rsm_status state_of(struct tcp_conn *conn)
     return (enum rsm_status)atomic_load_explicit(&conn->broken, memory_order_acquire);
 }
 
-/* The stream cannot go on. Writes that have not been waited for are lost, and nobody else will
- * say so. */
+/* The stream cannot go on. Writes that have not been waited for are lost, and no
+ * other call reports it. */
 static enum rsm_status break_off(struct tcp_conn *conn)
 {
     if (conn->dirty)

@@ -24,8 +24,7 @@ enum { PAUSE_MS = 1000 /* from one start to the next */ };
 
 /* ------------------------------------------------------------------ the program */
 
-/* The path of a file whose place is known from the module's: false if there is none. */
-static bool beside_module(const char *relative, char path[PATH_MAX])
+static bool find_beside_module(char path[PATH_MAX])
 {
     char module[PATH_MAX];
     Dl_info info;
@@ -34,18 +33,16 @@ static bool beside_module(const char *relative, char path[PATH_MAX])
         return false;
     char *end = strrchr(module, '/');
     *end = '\0';
-    return snprintf(path, PATH_MAX, "%s/%s", module, relative) < PATH_MAX &&
-           access(path, X_OK) == 0;
+    return snprintf(path, PATH_MAX, "%s/rsm-tcpd", module) < PATH_MAX && access(path, X_OK) == 0;
 }
 
-/* In a build folder the program lies beside the module. */
 static bool find_program(const struct tcp_node_port *port, char path[PATH_MAX])
 {
     if (port->options.server[0] != '\0') {
         snprintf(path, PATH_MAX, "%s", port->options.server);
         return true;
     }
-    if (beside_module("rsm-tcpd", path) || beside_module(TCP_SERVER_FROM_MODULE, path))
+    if (find_beside_module(path))
         return true;
     rsm_log_error("tcp: the program rsm-tcpd is not installed");
     return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rsmd is told, and signals of the exporter. */
+/* Reports to rsmd, and signals of the exporter. */
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Offers: what rsm-tcpd is told about them, and their ends. */
+/* Offers: the messages to rsm-tcpd about them, and their ends. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 enum {
     REVOKE_MS = 1000, /* then rsm-tcpd is killed */
-    ENDING_MS = 100,  /* the same where it has been told before */
+    ENDING_MS = 100,  /* the same where it has the message already */
 };
 
 static struct tcp_node_offer *find(const struct tcp_node_port *port, uint64_t id)
@@ -167,6 +167,26 @@ enum rsm_status tcp_node_offer(struct rsm_node_port *base, const struct rsm_exte
     return RSM_ST_OK;
 }
 
+enum rsm_status tcp_node_offer_take(struct rsm_node_port *base,
+                                    const struct rsm_extent_piece *pieces, unsigned count,
+                                    uint32_t rights, const struct rsm_importer *importer,
+                                    struct rsm_node_offer **made)
+{
+    struct tcp_node_port *port = tcp_node_port_of(base);
+    (void)pieces, (void)count, (void)rights, (void)importer;
+    struct tcp_node_offer *taken = calloc(1, sizeof *taken);
+    if (taken == NULL)
+        return RSM_ST_NO_MEMORY;
+    *taken = (struct tcp_node_offer){.base = {.port = base, .descriptors = TCP_STREAMS},
+                                     .id = ++port->last_id,
+                                     .state = TCP_OFFER_ENDED,
+                                     .lost = true};
+    HASH_ADD(hh, port->offers, id, sizeof taken->id, taken);
+    tcp_report_later(port);
+    *made = &taken->base;
+    return RSM_ST_OK;
+}
+
 /* ------------------------------------------------------------------ revoke */
 
 /* False: rsm-tcpd does not read. */
@@ -210,11 +230,11 @@ void tcp_node_revoke(struct rsm_node_port *base, struct rsm_node_offer *made)
 {
     struct tcp_node_port *port = tcp_node_port_of(base);
     struct tcp_node_offer *offer = tcp_offer_of(made);
-    bool told = offer->ending && !offer->unsent;
-    int64_t deadline = rsm_deadline(told ? ENDING_MS : REVOKE_MS);
+    bool sent = offer->ending && !offer->unsent;
+    int64_t deadline = rsm_deadline(sent ? ENDING_MS : REVOKE_MS);
     bool ended =
         offer->state != TCP_OFFER_OPEN ||
-        ((told || send_revoke(port, offer->id, deadline)) && await_revoked(port, offer, deadline));
+        ((sent || send_revoke(port, offer->id, deadline)) && await_revoked(port, offer, deadline));
     if (!ended && offer->state == TCP_OFFER_OPEN)
         tcp_child_lost(port);
     tcp_offer_free(port, offer);
@@ -232,7 +252,7 @@ static void watch_control(struct tcp_node_port *port, bool full)
 }
 
 /* Another error than EAGAIN is the end of rsm-tcpd, which dispatch() finds. */
-static bool tell_of_end(struct tcp_node_port *port, struct tcp_node_offer *offer)
+static bool send_end(struct tcp_node_port *port, struct tcp_node_offer *offer)
 {
     struct tcp_control message = {.type = TCP_CONTROL_REVOKE, .grant = offer->id};
     offer->unsent = tcp_control_send(port->child.control, &message, NULL, 0) == EAGAIN;
@@ -246,7 +266,7 @@ void tcp_revokes_send(struct tcp_node_port *port)
     HASH_ITER(hh, port->offers, offer, next)
     {
         if (takes && offer->unsent)
-            takes = tell_of_end(port, offer);
+            takes = send_end(port, offer);
     }
     watch_control(port, !takes);
 }
@@ -262,7 +282,7 @@ bool tcp_node_revoke_begin(struct rsm_node_port *base, struct rsm_node_offer *ma
     offer->ending = true;
     offer->lost = offer->taken = false;
     offer->posted = (struct rsm_signals){0, false};
-    if (!tell_of_end(port, offer))
+    if (!send_end(port, offer))
         watch_control(port, true);
     return false;
 }

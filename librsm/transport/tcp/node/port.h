@@ -28,7 +28,7 @@ struct tcp_node_offer {
     uint64_t id;
     enum tcp_offer_state state;
     bool ending;             /**< revoke_begin() has been called */
-    bool unsent;             /**< and rsm-tcpd is still to be told */
+    bool unsent;             /**< and the message to rsm-tcpd waits */
     bool listens, under_way; /**< for signals of the exporter */
     /* what dispatch() is to report */
     bool lost, taken;
@@ -54,7 +54,7 @@ struct tcp_node_port {
     int pending;   /**< eventfd: an offer has something to report */
     struct tcp_child child;
     struct tcp_node_offer *offers; /**< hash by id */
-    bool full;                     /**< rsm-tcpd is to be told of revokes when it reads */
+    bool full;                     /**< messages about revokes wait until rsm-tcpd reads */
     uint64_t last_id;
 };
 
@@ -89,9 +89,14 @@ void tcp_report_later(struct tcp_node_port *port);
 enum rsm_status tcp_node_offer(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
                                unsigned count, uint32_t rights, const struct rsm_importer *importer,
                                struct rsm_offer *offer, struct rsm_node_offer **made);
+/** An offer of a predecessor, whose rsm-tcpd has ended with it: it is reported as lost. */
+enum rsm_status tcp_node_offer_take(struct rsm_node_port *port,
+                                    const struct rsm_extent_piece *pieces, unsigned count,
+                                    uint32_t rights, const struct rsm_importer *importer,
+                                    struct rsm_node_offer **made);
 void tcp_node_revoke(struct rsm_node_port *port, struct rsm_node_offer *made);
 bool tcp_node_revoke_begin(struct rsm_node_port *port, struct rsm_node_offer *made);
-/** rsm-tcpd reads again: tell it what it has not been told. */
+/** rsm-tcpd reads again: send what waits. */
 void tcp_revokes_send(struct tcp_node_port *port);
 /** An offer has ended for everybody. */
 void tcp_offer_free(struct tcp_node_port *port, struct tcp_node_offer *offer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rsmd tells rsm-tcpd, and what it is told. */
+/* Messages of rsmd, and reports to it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +65,8 @@ static void free_grant(struct tcp_server *server, struct tcp_grant *grant)
     for (unsigned i = 0; i < TCP_STREAMS; i++)
         if (grant->link[i] != NULL)
             tcp_link_end(server, grant->link[i]);
-    if (grant->untold)
-        DL_DELETE(server->untold, grant);
+    if (grant->unreported)
+        DL_DELETE(server->unreported, grant);
     unmap(grant);
     explicit_bzero(grant->token, sizeof grant->token);
     free(grant);
@@ -139,7 +139,7 @@ static void notify(struct tcp_server *server, const struct tcp_control *message)
         tcp_link_notify(server, grant->link[TCP_STREAM_SIGNALS], &signals);
         return;
     }
-    grant->lost = true; /* nobody will take them */
+    grant->lost = true; /* no importer will take them */
     tcp_grant_note(server, grant);
 }
 
@@ -183,17 +183,17 @@ bool tcp_server_take_messages(struct tcp_server *server)
     return true;
 }
 
-/* ------------------------------------------------------------------ what rsmd is told */
+/* ------------------------------------------------------------------ reports to rsmd */
 
 void tcp_grant_note(struct tcp_server *server, struct tcp_grant *grant)
 {
-    if (!grant->untold)
-        DL_APPEND(server->untold, grant);
-    grant->untold = true;
+    if (!grant->unreported)
+        DL_APPEND(server->unreported, grant);
+    grant->unreported = true;
 }
 
-static bool tell(struct tcp_server *server, uint64_t id, uint32_t type,
-                 const struct rsm_signals *signals)
+static bool send_report(struct tcp_server *server, uint64_t id, uint32_t type,
+                        const struct rsm_signals *signals)
 {
     struct tcp_control message = {.type = type, .grant = id};
     if (signals != NULL) {
@@ -204,42 +204,43 @@ static bool tell(struct tcp_server *server, uint64_t id, uint32_t type,
 }
 
 /* Signals first: behind LOST rsmd revokes. */
-static bool tell_of(struct tcp_server *server, struct tcp_grant *grant)
+static bool report_grant(struct tcp_server *server, struct tcp_grant *grant)
 {
-    if (grant->listens && !tell(server, grant->id, TCP_CONTROL_LISTENS, NULL))
+    if (grant->listens && !send_report(server, grant->id, TCP_CONTROL_LISTENS, NULL))
         return false;
     grant->listens = false;
     if ((grant->posted.count > 0 || grant->posted.coalesced) &&
-        !tell(server, grant->id, TCP_CONTROL_SIGNALLED, &grant->posted))
+        !send_report(server, grant->id, TCP_CONTROL_SIGNALLED, &grant->posted))
         return false;
     grant->posted = (struct rsm_signals){0, false};
-    if (grant->taken && !tell(server, grant->id, TCP_CONTROL_TAKEN, NULL))
+    if (grant->taken && !send_report(server, grant->id, TCP_CONTROL_TAKEN, NULL))
         return false;
     grant->taken = false;
-    if (grant->lost && !tell(server, grant->id, TCP_CONTROL_LOST, NULL))
+    if (grant->lost && !send_report(server, grant->id, TCP_CONTROL_LOST, NULL))
         return false;
     grant->lost = false;
     return true;
 }
 
-void tcp_server_tell(struct tcp_server *server)
+void tcp_server_report(struct tcp_server *server)
 {
     bool takes = true;
     while (takes && server->revoked_count > 0) {
-        takes = tell(server, server->revoked[server->revoked_count - 1], TCP_CONTROL_REVOKED, NULL);
+        takes = send_report(server, server->revoked[server->revoked_count - 1], TCP_CONTROL_REVOKED,
+                            NULL);
         server->revoked_count -= takes;
     }
-    while (takes && server->untold != NULL) {
-        struct tcp_grant *grant = server->untold;
-        takes = tell_of(server, grant);
+    while (takes && server->unreported != NULL) {
+        struct tcp_grant *grant = server->unreported;
+        takes = report_grant(server, grant);
         if (!takes)
             break;
-        DL_DELETE(server->untold, grant);
-        grant->untold = false;
+        DL_DELETE(server->unreported, grant);
+        grant->unreported = false;
     }
     struct epoll_event events = {.events = takes ? EPOLLIN : EPOLLIN | EPOLLOUT,
                                  .data.ptr = &server->control};
-    if (server->tells == takes)
+    if (server->report_waits == takes)
         (void)epoll_ctl(server->epoll, EPOLL_CTL_MOD, server->control, &events);
-    server->tells = !takes;
+    server->report_waits = !takes;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who connects is a stranger until it has shown a token. Few of these are kept, and not for long. */
+/* Whoever connects is a stranger until it has shown a token. Few are kept, and not for long. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -25,8 +25,8 @@ void tcp_link_admit(struct tcp_server *server, struct tcp_link *link)
     server->stranger_count--;
 }
 
-/* A close(2) alone would reset the connection if the importer has sent what nobody has read, and
- * could take from it what was sent to it before. */
+/* A close(2) alone would reset the connection if the importer has sent what has not been read,
+ * and could take from it what was sent to it before. */
 static void close_stream(int socket)
 {
     uint8_t bytes[TCP_OUT_BYTES];

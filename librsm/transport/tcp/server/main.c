@@ -9,9 +9,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "transport/tcp/server/server.h"
 
 enum { CONTROL = 3 };
+
+/* rsmd's standard error is the journal of its service, or nothing. */
+static void to_rsmd(enum rsmcore_log_level level, const char *text)
+{
+    (void)level;
+    fputs("rsm-tcpd: ", stderr);
+    fputs(text, stderr);
+    fputs("\n", stderr);
+}
 
 /* Each connection is one. */
 static void raise_descriptors(void)
@@ -37,6 +47,7 @@ int main(void)
         fputs("rsm-tcpd: rsmd starts this program for controllers of the transport tcp\n", stderr);
         return 2;
     }
+    rsmcore_log_to(to_rsmd, RSMCORE_LOG_INFO);
     (void)fcntl(CONTROL, F_SETFD, FD_CLOEXEC);
     raise_descriptors();
     server.epoll = epoll_create1(EPOLL_CLOEXEC);

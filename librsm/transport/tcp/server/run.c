@@ -21,7 +21,7 @@ static void serve_busy(struct tcp_server *server)
 }
 
 /* For a while after the latest request the loop polls: the next one may be near. */
-static int patience(struct tcp_server *server)
+static int wait_time(struct tcp_server *server)
 {
     int until_expiry = tcp_server_expire(server);
     if (server->busy != NULL)
@@ -50,7 +50,7 @@ static bool serve_events(struct tcp_server *server)
 bool tcp_server_turn(struct tcp_server *server, bool waits)
 {
     server->event_count = 0; /* none of links that end meanwhile */
-    int wait_ms = patience(server);
+    int wait_ms = wait_time(server);
     int count = epoll_wait(server->epoll, server->events, TCP_EVENTS, waits ? wait_ms : 0);
     server->event_count = count > 0 ? count : 0;
     if (count > 0 && server->spin_ns > 0)
@@ -59,7 +59,7 @@ bool tcp_server_turn(struct tcp_server *server, bool waits)
         return false;
     server->event_count = 0;
     serve_busy(server);
-    tcp_server_tell(server);
+    tcp_server_report(server);
     return true;
 }
 

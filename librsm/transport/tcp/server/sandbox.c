@@ -8,7 +8,6 @@
 #include <linux/seccomp.h>
 #include <pwd.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "transport/tcp/server/server.h"
 
 #if defined(__x86_64__)
@@ -46,7 +46,7 @@ static bool leave_root(void)
     if (user == NULL)
         user = getpwnam("nobody");
     if (user == NULL || user->pw_uid == 0) {
-        fputs("rsm-tcpd: there is no user rsm-tcpd, and none nobody\n", stderr);
+        rsm_log_error("there is neither a user rsm-tcpd nor one nobody");
         return false;
     }
     if (setgroups(0, NULL) == 0 && setresgid(user->pw_gid, user->pw_gid, user->pw_gid) == 0 &&
@@ -124,11 +124,11 @@ bool tcp_sandbox_enter(void)
         return false;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
         setrlimit(RLIMIT_CORE, &none) != 0) {
-        fprintf(stderr, "rsm-tcpd: %s\n", strerror(errno));
+        rsm_log_error("privileges cannot be given up: %s", strerror(errno));
         return false;
     }
     if (restrict_calls() || errno == EINVAL) /* a kernel without filters */
         return true;
-    fprintf(stderr, "rsm-tcpd: the filter of system calls: %s\n", strerror(errno));
+    rsm_log_error("the filter of system calls: %s", strerror(errno));
     return false;
 }

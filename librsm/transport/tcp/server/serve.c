@@ -201,7 +201,7 @@ static void begin_read(struct tcp_link *link)
     answer(link, &reply);
 }
 
-/* A coalesced signal does not count behind another that rsmd has not been told of. */
+/* A coalesced signal does not count behind another that was not reported to rsmd yet. */
 static void take_signal(struct tcp_server *server, struct tcp_link *link)
 {
     struct rsm_signals *posted = &link->grant->posted;
@@ -228,8 +228,8 @@ static enum progress begin_request(struct tcp_server *server, struct tcp_link *l
         return GOES_ON;
     case TCP_FLUSH:
         /* A signal is on its way to rsmd before its importer can report anything behind it. */
-        if (link->grant->untold)
-            tcp_server_tell(server);
+        if (link->grant->unreported)
+            tcp_server_report(server);
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
         answer_done(link, link->frame.id, RSM_ST_OK);
         return GOES_ON;

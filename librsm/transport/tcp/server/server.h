@@ -72,9 +72,9 @@ struct tcp_grant {
     bool used[TCP_STREAMS];
     struct tcp_link *link[TCP_STREAMS];
 
-    /* what rsmd is still to be told */
+    /* what is to be reported to rsmd */
     struct tcp_grant *prev, *next; /**< among those with something */
-    bool untold, lost, listens, taken;
+    bool unreported, lost, listens, taken;
     struct rsm_signals posted;
 };
 
@@ -82,15 +82,15 @@ struct tcp_server {
     int control, listener, epoll;
     int64_t timeout_ns;
     uint32_t timeout_ms;
-    int64_t spin_ns, latest_ns; /**< of requests */
-    struct tcp_grant *grants;   /**< hash by id */
-    struct tcp_grant *untold;   /**< list */
+    int64_t spin_ns, latest_ns;   /**< of requests */
+    struct tcp_grant *grants;     /**< hash by id */
+    struct tcp_grant *unreported; /**< list */
     struct tcp_link *strangers, *busy;
     unsigned stranger_count;
     struct epoll_event events[TCP_EVENTS]; /**< those of links that have ended have no pointer */
     int event_count;
-    bool tells;        /**< waits until rsmd reads */
-    uint64_t *revoked; /**< answers that rsmd is still to get */
+    bool report_waits; /**< waits until rsmd reads */
+    uint64_t *revoked; /**< answers that wait to be sent */
     unsigned revoked_count, revoked_room;
 };
 
@@ -105,9 +105,9 @@ void tcp_server_end(struct tcp_server *server);
 
 /** All that rsmd has sent. False: rsmd has gone. */
 bool tcp_server_take_messages(struct tcp_server *server);
-/** Tell rsmd what it is still to be told, as far as it reads. */
-void tcp_server_tell(struct tcp_server *server);
-/** Note that rsmd is to be told of this grant. */
+/** Send rsmd the reports that wait, as far as it reads. */
+void tcp_server_report(struct tcp_server *server);
+/** Note that there is something to report of this grant. */
 void tcp_grant_note(struct tcp_server *server, struct tcp_grant *grant);
 /** The grant whose token this is, which has not been used; NULL. */
 struct tcp_grant *tcp_grant_open(struct tcp_server *server, uint64_t id, enum tcp_stream stream,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rsm-tcpd as a process: its rights, its end, and that it is started again. The test is rsmd and the
  * importers. */
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -234,6 +235,32 @@ static void many_revokes_end_with_the_process(void **state)
     NODE->close(host.port);
 }
 
+/* Its segments stay; connections, which ended with its rsm-tcpd, are reported. */
+static void a_predecessors_extents_are_taken(void **state)
+{
+    struct host host;
+    struct rsm_extent *extent;
+    struct rsm_node_offer *made;
+    const struct rsm_importer importer = {.size = sizeof importer, .node = 2};
+    (void)state;
+    begin(&host);
+    lost_count = 0;
+    int fd = fcntl(host.extent->fd, F_DUPFD_CLOEXEC, 3);
+    assert_int_equal(NODE->extent_take(host.port, fd, host.extent->length + 1, &extent),
+                     RSM_ST_INVALID);
+    assert_int_equal(NODE->extent_take(host.port, fd, host.extent->length, &extent), RSM_ST_OK);
+    assert_true(extent->kind == RSM_EXTENT_MEMFD && extent->fd == fd);
+    struct rsm_extent_piece piece = {extent, 0, extent->length};
+    assert_int_equal(NODE->offer_take(host.port, &piece, 1, RSM_RIGHT_READ, &importer, &made),
+                     RSM_ST_OK);
+    await_lost(&host, 1, SECOND_MS);
+    assert_ptr_equal(lost[0], made);
+    assert_true(NODE->revoke_begin(host.port, made));
+    NODE->extent_free(host.port, extent);
+    assert_true(works(host.conn));
+    end(&host);
+}
+
 static unsigned long field_of(pid_t pid, const char *name, int base)
 {
     char path[64], line[256];
@@ -270,6 +297,7 @@ int main(void)
         cmocka_unit_test(it_is_killed_if_it_does_not_answer),
         cmocka_unit_test(a_revoke_may_end_later),
         cmocka_unit_test(many_revokes_end_with_the_process),
+        cmocka_unit_test(a_predecessors_extents_are_taken),
         cmocka_unit_test(it_has_given_up_what_it_does_not_need),
     };
     signal(SIGPIPE, SIG_IGN);

@@ -88,12 +88,12 @@ static void answers_wait_for_rsmd(void **state)
         if (i % 64 == 0)
             bed_turn(bed);
     }
-    assert_true(bed->server.tells);
+    assert_true(bed->server.report_waits);
     unsigned answers = 0;
     while (bed_told(bed).type == TCP_CONTROL_REVOKED)
         answers++;
     assert_int_equal(answers, MANY);
-    assert_false(bed->server.tells);
+    assert_false(bed->server.report_waits);
 }
 
 static void a_grant_that_cannot_be_mapped_is_lost(void **state)
