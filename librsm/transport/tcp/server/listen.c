@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whoever connects is a stranger until it has shown a token. Few are kept, and not for long. */
+/* A TCP connection is a stranger until it has shown a token. Few are kept, and not for long. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
