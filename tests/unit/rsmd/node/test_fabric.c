@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -16,14 +17,14 @@
 
 static struct daemon daemon_1;
 static const struct rsm_generation_table *table;
-static char fifo_path[80];
+static char fifo_path[80], configuration[256];
 static int fifo, exporter, importer;
 static uint32_t export_id;
 static struct rsm_import_connect_reply first, second;
 
 static void set_up_with(const char *options, const char *cluster)
 {
-    char configuration[256], directory[64];
+    char directory[64];
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
     directory_make(directory);
     snprintf(fifo_path, sizeof fifo_path, "%s.fifo", directory);
@@ -299,6 +300,33 @@ static void a_daemon_ends_while_an_unpublish_waits(void **state)
     assert_false(is_answered());
 }
 
+/* What a successor reads again; it has been removed after the start. */
+static void write_configuration(char path[80])
+{
+    snprintf(path, 80, "%s.conf", daemon_1.directory);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(configuration, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The successor knows nothing of them. */
+static void a_daemon_hands_over_while_an_unpublish_waits(void **state)
+{
+    (void)state;
+    char path[80];
+    write_configuration(path);
+    begin_unpublish();
+    assert_false(is_answered());
+    assert_int_equal(kill(daemon_1.pid, SIGUSR2), 0);
+    take_answer();
+    expect_hangup(exporter); /* the transport does not take part */
+    close(exporter);
+    exporter = peer_hello(&daemon_1);
+    (void)topology_generation();
+    assert_int_equal(unlink(path), 0);
+}
+
 static void silence_ends_in_time(void **state)
 {
     (void)state;
@@ -321,6 +349,7 @@ int main(void)
         LATER_TEST(an_unpublish_waits_alone),
         LATER_TEST(an_exporter_dies_while_it_waits),
         LATER_TEST(a_daemon_ends_while_an_unpublish_waits),
+        LATER_TEST(a_daemon_hands_over_while_an_unpublish_waits),
         cmocka_unit_test_setup_teardown(silence_ends_in_time, set_up_never, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
