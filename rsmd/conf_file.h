@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Read rsm.conf, check it, and find this machine's node in it. */
-#ifndef RSMD_CONF_FILE_H
-#define RSMD_CONF_FILE_H
+#pragma once
 
 #include "conf/conf.h"
 #include "conf/options.h"
@@ -59,5 +58,3 @@ uint32_t rsmd_own_node(const struct rsmd_conf *conf, const struct rsmd_options *
 /** Carry out --check: print that the configuration is usable, or all its errors. Returns the exit
  *  status. */
 int rsmd_check(const struct rsmd_options *options);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The daemon from its options to its end. */
-#ifndef RSMD_DAEMON_H
-#define RSMD_DAEMON_H
+#pragma once
 
 #include "conf/options.h"
 #include "server/server.h"
@@ -17,5 +16,3 @@ int rsmd_run(const struct rsmd_options *options);
  * @param path   of the file, for the log.
  */
 void rsmd_reload(struct rsmd_server *server, const struct rsmd_conf *fresh, const char *path);
-
-#endif

@@ -4,8 +4,7 @@
  * The links to the rsmds of other hosts: made, authenticated, watched and made again. Messages for
  * the node go to callbacks. All functions run on rsmd's main thread.
  */
-#ifndef RSMD_CLUSTER_CLUSTER_H
-#define RSMD_CLUSTER_CLUSTER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -90,5 +89,3 @@ struct rsmd_link_about {
 /** False: no such node, or it has no address. */
 bool rsmd_cluster_about(const struct rsmd_cluster *cluster, uint32_t node,
                         struct rsmd_link_about *about);
-
-#endif

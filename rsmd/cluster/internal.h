@@ -22,8 +22,7 @@
  * A connection is not freed from within its callbacks: one that must end is marked, and a reaper
  * frees it before the loop continues.
  */
-#ifndef RSMD_CLUSTER_INTERNAL_H
-#define RSMD_CLUSTER_INTERNAL_H
+#pragma once
 
 #include <event2/event.h>
 
@@ -338,5 +337,3 @@ bool rsmd_link_has_address(struct rsmd_link *link, const struct rsmd_address *ad
 /** Check the heartbeat. @p deaf: milliseconds since the last tick in which this daemon was not
  *  scheduled; they do not count against the peer. */
 void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf);
-
-#endif

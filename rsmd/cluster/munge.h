@@ -4,8 +4,7 @@
  * MUNGE, by its library, which is loaded at run time: a node without other hosts needs none. Making
  * and checking credentials calls munged and may block: not from the event loop.
  */
-#ifndef RSMD_CLUSTER_MUNGE_H
-#define RSMD_CLUSTER_MUNGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ enum rsmd_munge_verdict {
 enum rsmd_munge_verdict rsmd_munge_decode(const struct rsmd_munge *munge, const char *credential,
                                           struct rsmd_munge_content *content, char *why,
                                           size_t why_size);
-
-#endif

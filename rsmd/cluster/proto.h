@@ -17,8 +17,7 @@
  *
  * messages.def lists the messages and says how to add one; bodies.def has their fields.
  */
-#ifndef RSMD_CLUSTER_PROTO_H
-#define RSMD_CLUSTER_PROTO_H
+#pragma once
 
 #include "protocol/proto.h"
 
@@ -80,5 +79,3 @@ size_t rsm_cluster_encode(const struct rsm_cluster_msg *msg, void *buffer, size_
 /** Decode type and body. RSM_ST_OK or RSM_ST_PROTOCOL. Only msg is written, of its union only the
  *  body of that type. */
 enum rsm_status rsm_cluster_decode(struct rsm_cluster_msg *msg, const void *buffer, size_t length);
-
-#endif

@@ -4,8 +4,7 @@
  * Log repeated complaints once. A few sentences are remembered; each is logged again after an hour.
  * A bucket bounds the lines that others can cause.
  */
-#ifndef RSMD_COMMON_COMPLAINTS_H
-#define RSMD_COMMON_COMPLAINTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ void rsmd_complaints_forget(struct rsmd_complaints *complaints);
 
 /** Take one from the bucket. False: it is empty. *dropped: how many were refused before. */
 bool rsmd_bucket_take(struct rsmd_bucket *bucket, int64_t now, unsigned *dropped);
-
-#endif

@@ -21,8 +21,7 @@
  * service manager or within the process. The reader still checks every length and number: a defect
  * must not make it crash or mix up descriptors.
  */
-#ifndef RSMD_SNAPSHOT_H
-#define RSMD_SNAPSHOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -121,5 +120,3 @@ bool rsmd_snapshot_get(struct rsmd_snapshot_reader *reader, rsmd_walk *walk, voi
  *  reader bad. */
 int rsmd_snapshot_take(struct rsmd_snapshot_reader *reader, uint32_t number);
 void rsmd_snapshot_reader_end(struct rsmd_snapshot_reader *reader);
-
-#endif

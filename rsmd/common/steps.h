@@ -12,8 +12,7 @@
  * RSMD_STEPS_UNREAD_NS together: the reported longest step is not too short, and at most that much
  * too long.
  */
-#ifndef RSMD_STEPS_H
-#define RSMD_STEPS_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -55,5 +54,3 @@ static inline void rsmd_steps_next(struct rsmd_steps *steps)
     steps->read_at_ns = now;
     steps->read_ns = used;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * whose jobs never end delays only its own jobs. Threads are started when there are jobs, and end
  * after a while without any.
  */
-#ifndef RSMD_WORKER_H
-#define RSMD_WORKER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -60,5 +59,3 @@ bool rsmd_worker_drain(struct rsmd_worker *worker, unsigned max_ms);
 /** End the worker. NULL is harmless. Does not wait for running jobs: their threads end when they
  *  return. Jobs that have not started never do. */
 void rsmd_worker_end(struct rsmd_worker *worker);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Where a node's rsmd is found: as written in rsm.conf, and as socket addresses. */
-#ifndef RSMD_CONF_ADDRESS_H
-#define RSMD_CONF_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ void rsmd_addresses_text(const struct rsmd_addresses *found, char *text, size_t 
 
 /** Print one, with the port if @p port. @p text has RSMD_ADDRESS_TEXT_BYTES bytes. */
 void rsmd_address_text(const struct rsmd_address *address, bool port, char *text);
-
-#endif

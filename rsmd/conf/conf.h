@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file rsm.conf: its contents, and a parser that does no I/O. rsm.conf(5) is the reference. */
-#ifndef RSMD_CONF_H
-#define RSMD_CONF_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -146,5 +145,3 @@ bool rsmd_controller_name_split(const char *name, char *type, uint32_t *unit);
 /** Whether two names are those of one controller: the same type, upper and lower case being the
  *  same, and unit; loopback has no units. */
 bool rsmd_controller_same_name(const char *one, const char *other);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The command line. rsmd(8) is the reference. */
-#ifndef RSMD_OPTIONS_H
-#define RSMD_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ struct rsmd_options {
 bool rsmd_options_parse(struct rsmd_options *options, int argc, char **argv);
 
 void rsmd_options_help(void);
-
-#endif

@@ -4,8 +4,7 @@
  * The parser of rsm.conf, from the inside. conf.c reads lines, sections and keys; each other file
  * has the rules of the sections of one subject.
  */
-#ifndef RSMD_CONF_PARSER_H
-#define RSMD_CONF_PARSER_H
+#pragma once
 
 #include "base/options.h"
 #include "conf/conf.h"
@@ -74,5 +73,3 @@ bool rsmd_conf_begin_map(struct rsmd_conf_parser *p, const char *argument);
 /** Set a tunable of mappings. The mapping engine's table has the names and bounds. */
 bool rsmd_conf_take_map_key(struct rsmd_conf_parser *p, const char *name, const char *value);
 bool rsmd_conf_settle_maps(struct rsmd_conf_parser *p);
-
-#endif

@@ -9,8 +9,7 @@
  * an option requests it, the daemon leaves the queue to the service manager, which passes it to the
  * next rsmd. Clients' requests wait in their sockets meanwhile.
  */
-#ifndef RSMD_HANDOVER_H
-#define RSMD_HANDOVER_H
+#pragma once
 
 #include "common/snapshot.h"
 #include "server/server.h"
@@ -61,5 +60,3 @@ void rsmd_handover_give(const struct rsmd_server *server, const struct rsmd_inst
 /** Leave a settled server to the service manager. True: the successor owns it, and this process
  *  must end at once without cleaning up. False: as above. */
 bool rsmd_handover_store(const struct rsmd_server *server, const struct rsmd_instance *instance);
-
-#endif

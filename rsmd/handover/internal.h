@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What both sides of a handover use. */
-#ifndef RSMD_HANDOVER_INTERNAL_H
-#define RSMD_HANDOVER_INTERNAL_H
+#pragma once
 
 #include "common/snapshot.h"
 #include "server/server.h"
@@ -59,5 +58,3 @@ int rsmd_queue_fill(const int *fds, uint32_t count, uint32_t needed);
  *         (EBADMSG).
  */
 uint32_t rsmd_queue_empty(int queue, int **fds);
-
-#endif

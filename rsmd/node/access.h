@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Decisions about who may connect to a published segment. No state, no I/O. */
-#ifndef RSMD_ACCESS_H
-#define RSMD_ACCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ enum rsm_status rsmd_access_check_list(const struct rsm_acl_entry *acl, uint32_t
  */
 enum rsm_status rsmd_access_decide(const struct rsmd_access *access, uint32_t node,
                                    const struct rsmd_identity *who, uint32_t rights);
-
-#endif

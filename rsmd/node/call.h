@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file One request being answered, and the functions that answer each kind. */
-#ifndef RSMD_CALL_H
-#define RSMD_CALL_H
+#pragma once
 
 #include "node/node.h"
 
@@ -31,5 +30,3 @@ typedef enum rsm_status rsmd_handler(struct rsmd_call *call);
 /** Handle a request. Sends exactly one reply, at once unless the handler replies later.
  */
 void rsmd_dispatch(struct rsmd_call *call);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Clients: what each is charged for its connection, and the end of all that it has. */
-#ifndef RSMD_CLIENTS_H
-#define RSMD_CLIENTS_H
+#pragma once
 
 #include "node/node.h"
 
@@ -19,5 +18,3 @@ bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client,
 bool rsmd_client_is_clear(const struct rsmd_client *client);
 /** Note that a thread's job on its behalf is over. The client may be gone afterwards. */
 void rsmd_client_job_over(struct rsmd_client *client);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Connections to segments of this node, of importers here and on other hosts. */
-#ifndef RSMD_CONNECT_H
-#define RSMD_CONNECT_H
+#pragma once
 
 #include "node/grants.h"
 
@@ -31,5 +30,3 @@ enum rsm_status rsmd_connect(struct rsmd_node *node, const struct rsmd_wanted *w
 
 /** Whether the offer of a grant ends only when the importer's node has released it. */
 bool rsmd_grant_is_released(const struct rsmd_grant *grant);
-
-#endif

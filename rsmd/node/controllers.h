@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Controllers of the node. */
-#ifndef RSMD_CONTROLLERS_H
-#define RSMD_CONTROLLERS_H
+#pragma once
 
 #include "node/node.h"
 
@@ -43,5 +42,3 @@ struct rsmd_controller *rsmd_controller_loopback(const struct rsmd_node *node);
 
 /** The hardware address that the node shows. On shm it is the node's id. */
 uint64_t rsmd_controller_address(const struct rsmd_controller *controller, uint32_t node);
-
-#endif

@@ -12,8 +12,7 @@
  * owner polls one end and rsmd writes to the other. Sends to it never wait, and no end can hold
  * descriptors whose close would be rsmd's. All of it on rsmd's main thread.
  */
-#ifndef RSMD_COUNTERS_H
-#define RSMD_COUNTERS_H
+#pragma once
 
 #include "node/node.h"
 
@@ -66,5 +65,3 @@ enum rsm_status rsmd_events_arm(struct rsmd_account *account, struct rsmd_events
                                 int *polled);
 /** Make the owner's poll descriptor readable. False: it has none, or has closed it. */
 bool rsmd_events_ring(const struct rsmd_events *events);
-
-#endif

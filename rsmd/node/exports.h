@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Exports: make, find and end them. Nothing here checks permissions. */
-#ifndef RSMD_EXPORTS_H
-#define RSMD_EXPORTS_H
+#pragma once
 
 #include "node/node.h"
 
@@ -44,5 +43,3 @@ void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *exported);
  *  came before them. */
 void rsmd_export_posted(struct rsmd_node *node, struct rsmd_export *exported, uint32_t count,
                         bool coalesced);
-
-#endif

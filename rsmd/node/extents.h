@@ -5,8 +5,7 @@
  * take long. The client is charged for bytes and descriptor from before the memory is made until it
  * is free.
  */
-#ifndef RSMD_EXTENTS_H
-#define RSMD_EXTENTS_H
+#pragma once
 
 #include "node/call.h"
 
@@ -53,5 +52,3 @@ void rsmd_pieces_drop(struct rsmd_pieces *pieces);
 /** Whether another process may have any of it mapped. */
 bool rsmd_pieces_offered(const struct rsmd_pieces *pieces);
 void rsmd_pieces_mark_offered(struct rsmd_pieces *pieces);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Events of the fabrics. Calls the transports on rsmd's thread, passes on what they report
  *  of importers, and lets threads run their jobs. */
-#ifndef RSMD_FABRIC_H
-#define RSMD_FABRIC_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -39,5 +38,3 @@ void rsmd_reach_node(struct rsmd_node *node, struct rsmd_controller *controller,
 
 /** The controller ends. */
 void rsmd_reach_forget(struct rsmd_controller *controller);
-
-#endif

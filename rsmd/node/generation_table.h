@@ -4,8 +4,7 @@
  * The writing side of the generation table (protocol/sharedmem.h): slots that clients watch, and
  * the word in which the kernel marks rsmd's death. One thread alone uses a table.
  */
-#ifndef RSMD_GENERATION_TABLE_H
-#define RSMD_GENERATION_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ void rsmd_generation_table_release(struct rsmd_generation_table *table, uint32_t
 void rsmd_generation_table_advance(struct rsmd_generation_table *table, uint32_t slot);
 
 uint32_t rsmd_generation_table_value(const struct rsmd_generation_table *table, uint32_t slot);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Grants: connections at the exporter's side, what an export has given to one importer. */
-#ifndef RSMD_GRANTS_H
-#define RSMD_GRANTS_H
+#pragma once
 
 #include "node/imports.h"
 
@@ -84,5 +83,3 @@ void rsmd_offer_refund(struct rsmd_account *account, const struct rsmd_offer_pri
  *  its importers are on this host and the loopback controller can adopt it. */
 bool rsmd_offer_suits(const struct rsmd_node *node, const struct rsmd_extent *extent,
                       const struct rsmd_controller *controller);
-
-#endif

@@ -4,8 +4,7 @@
  * The interface to nodes of other hosts. rsmd/remote/ implements it if there are links. Without
  * links every node of another host is out of reach.
  */
-#ifndef RSMD_HOSTS_H
-#define RSMD_HOSTS_H
+#pragma once
 
 #include "node/call.h"
 
@@ -33,5 +32,3 @@ struct rsmd_hosts_ops {
 
 /** No links. */
 extern const struct rsmd_hosts_ops rsmd_no_hosts;
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Imports are connections at the importer's side, handles of clients.
  */
-#ifndef RSMD_IMPORTS_H
-#define RSMD_IMPORTS_H
+#pragma once
 
 #include "node/node.h"
 
@@ -115,5 +114,3 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import);
 /** Deliver events that a remote node has passed on to the importer; as rsmd_export_posted(). */
 void rsmd_import_posted(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
                         bool coalesced);
-
-#endif

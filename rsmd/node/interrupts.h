@@ -9,8 +9,7 @@
  * Processes of the owner's user and of root get the counter of a plain interrupt and post to it
  * without a request, as long as its word `direct` is 1.
  */
-#ifndef RSMD_INTERRUPTS_H
-#define RSMD_INTERRUPTS_H
+#pragma once
 
 #include "node/call.h"
 #include "node/mailbox.h"
@@ -67,5 +66,3 @@ struct rsm_interrupts_item rsmd_interrupt_seen(const struct rsmd_interrupt *inte
 
 /** Free the first of a client's interrupts. */
 void rsmd_interrupt_free_first(struct rsmd_node *node, struct rsmd_client *client);
-
-#endif

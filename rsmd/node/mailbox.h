@@ -10,8 +10,7 @@
  * owner's share (RSMD_RECORDS). Records that find no room are counted, and one record in their
  * place reports their number. A message that finds no room is refused.
  */
-#ifndef RSMD_MAILBOX_H
-#define RSMD_MAILBOX_H
+#pragma once
 
 #include "node/node.h"
 
@@ -44,5 +43,3 @@ void rsmd_mailbox_note(struct rsmd_node *node, struct rsmd_mailbox *mailbox,
 /** Discard the entries up to order @p after, and give the client the next ones. */
 void rsmd_mailbox_take(struct rsmd_node *node, struct rsmd_mailbox *mailbox, uint64_t after,
                        struct rsm_mailbox_take_reply *reply);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Memory files that rsmd shares with its clients. */
-#ifndef RSMD_MEMFD_H
-#define RSMD_MEMFD_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -16,5 +15,3 @@ int rsmd_fd_reopen(int fd, int flags);
 
 /** The text of @p error of one of these functions. It names what the host lacks, such as /proc. */
 const char *rsmd_memfd_trouble(int error);
-
-#endif

@@ -8,8 +8,7 @@
  * (imports.h), or what remote/ keeps for a process of another host. An import of what another host
  * exports has no grant here.
  */
-#ifndef RSMD_NODE_H
-#define RSMD_NODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -261,5 +260,3 @@ uint32_t rsmd_new_id(struct rsmd_node *node);
 
 /** Free everything; there must be no clients left. */
 void rsmd_node_end(struct rsmd_node *node);
-
-#endif

@@ -5,8 +5,7 @@
  * lost; an importer gets one when the segment becomes unavailable or is lost. Each has a mailbox
  * (mailbox.h) for them.
  */
-#ifndef RSMD_RECORDS_H
-#define RSMD_RECORDS_H
+#pragma once
 
 #include "node/call.h"
 
@@ -27,5 +26,3 @@ void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *exporte
 /** Record what became of the segment, for an importer on this host. */
 void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_importer *importer,
                              enum rsm_record_event event);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What is logged, and shown, about clients that are refused. */
-#ifndef RSMD_REFUSALS_H
-#define RSMD_REFUSALS_H
+#pragma once
 
 #include "node/node.h"
 
@@ -27,5 +26,3 @@ struct rsm_refusal rsmd_refusal_seen(const struct rsmd_node *node, uid_t uid, bo
 
 /** Milliseconds since @p at_ms, a time of rsm_clock_ms(); at least 1. */
 uint64_t rsmd_ago_ms(int64_t at_ms);
-
-#endif

@@ -14,8 +14,7 @@
  * under its id, or end. The memory of a client that ends lasts as with a thread's job
  * (rsmd_extent_free()).
  */
-#ifndef RSMD_REVOKES_H
-#define RSMD_REVOKES_H
+#pragma once
 
 #include "node/grants.h"
 
@@ -46,5 +45,3 @@ bool rsmd_revokes_await(struct rsmd_node *node, struct rsmd_client *client,
 
 /** End all that are ending now. */
 void rsmd_revokes_finish(struct rsmd_node *node);
-
-#endif

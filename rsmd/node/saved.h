@@ -10,8 +10,7 @@
  * (`lost` of struct rsmd_client). The rest of what that client has is restored nevertheless, so
  * that processes connected with it see its end.
  */
-#ifndef RSMD_SAVED_H
-#define RSMD_SAVED_H
+#pragma once
 
 #include "common/snapshot.h"
 #include "node/node.h"
@@ -96,5 +95,3 @@ void rsmd_save_interrupts(struct rsmd_snapshot *snapshot, const struct rsmd_clie
 /** Restore the one that comes next. */
 bool rsmd_restore_interrupt(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
                             struct rsmd_client *client);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Ids of published segments: the rules of each name space, and which segment has which
  *  id. */
-#ifndef RSMD_SEGMENT_IDS_H
-#define RSMD_SEGMENT_IDS_H
+#pragma once
 
 #include "node/connect.h"
 #include "node/node.h"
@@ -63,5 +62,3 @@ void rsmd_claim_close(struct rsmd_export *exported);
  *  RSM_ST_DENIED, RSM_ST_NOT_PUBLISHED. */
 enum rsm_status rsmd_claim_find(const struct rsmd_node *node, const struct rsmd_wanted *wanted,
                                 struct rsmd_export **found);
-
-#endif

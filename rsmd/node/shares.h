@@ -22,8 +22,7 @@
  *
  * All functions run on rsmd's main thread, in constant time.
  */
-#ifndef RSMD_SHARES_H
-#define RSMD_SHARES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -131,5 +130,3 @@ bool rsmd_share_take(struct rsmd_account *account, enum rsmd_resource resource, 
 void rsmd_share_charge(struct rsmd_account *account, enum rsmd_resource resource, uint64_t amount);
 /** Give back a charge. The account may be gone afterwards unless it is held. */
 void rsmd_share_give(struct rsmd_account *account, enum rsmd_resource resource, uint64_t amount);
-
-#endif

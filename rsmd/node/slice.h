@@ -4,8 +4,7 @@
  * How much of a long job, such as one on many connections, rsmd does at once. If there is a server,
  * the rest follows in later rounds of the event loop.
  */
-#ifndef RSMD_SLICE_H
-#define RSMD_SLICE_H
+#pragma once
 
 #include "base/clock.h"
 #include "node/node.h"
@@ -21,5 +20,3 @@ static inline bool rsmd_slice_is_over(int64_t until)
 {
     return until != INT64_MAX && rsm_clock_ns() >= until;
 }
-
-#endif

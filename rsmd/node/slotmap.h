@@ -5,8 +5,7 @@
  * walked a few at a time while others come and go. Interrupts, which have no slot, have a map of
  * places for the same purpose.
  */
-#ifndef RSMD_SLOTMAP_H
-#define RSMD_SLOTMAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ uint32_t rsmd_slotmap_after(const struct rsmd_slotmap *map, uint32_t slot);
 
 /** The lowest free slot from 1 on; 0: there is none. */
 uint32_t rsmd_slotmap_free(const struct rsmd_slotmap *map);
-
-#endif

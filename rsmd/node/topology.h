@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The other nodes: those of this host by their sockets, others by the links to them. Looking
  *  never blocks. */
-#ifndef RSMD_TOPOLOGY_H
-#define RSMD_TOPOLOGY_H
+#pragma once
 
 #include "node/node.h"
 
@@ -38,5 +37,3 @@ void rsmd_topology_free(struct rsmd_topology *topology);
 
 /** Whether node @p id may connect at some time: it is configured or was found. */
 bool rsmd_node_known(const struct rsmd_node *node, uint32_t id);
-
-#endif

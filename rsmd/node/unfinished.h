@@ -7,8 +7,7 @@
  * time. Meanwhile the client's next requests wait in the socket. If the client ends, the rest is
  * part of its end (rsmd_client_clear_until()).
  */
-#ifndef RSMD_UNFINISHED_H
-#define RSMD_UNFINISHED_H
+#pragma once
 
 #include "node/call.h"
 
@@ -33,5 +32,3 @@ bool rsmd_unfinished_is(const struct rsmd_client *client);
 /** Continue it until the clock shows about @p until (clock.h). True: it is done, and a request that
  *  waited for it has been answered, unless its client ends. */
 bool rsmd_unfinished_go_on(struct rsmd_node *node, struct rsmd_client *client, int64_t until);
-
-#endif

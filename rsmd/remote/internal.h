@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Segments across hosts from the inside. */
-#ifndef RSMD_REMOTE_INTERNAL_H
-#define RSMD_REMOTE_INTERNAL_H
+#pragma once
 
 #include "node/grants.h"
 #include "node/hosts.h"
@@ -244,5 +243,3 @@ void rsmd_releases_end(struct rsmd_remote *remote);
     void rsmd_remote_on_##name(struct rsmd_node *node, struct rsmd_remote *remote,                 \
                                const struct rsm_cluster_##body *msg);
 #include "cluster/messages.def"
-
-#endif

@@ -18,8 +18,7 @@
  * All functions run on rsmd's main thread. Messages of a remote node are checked; one about an
  * unknown object is ignored, because it may have crossed another message.
  */
-#ifndef RSMD_REMOTE_REMOTE_H
-#define RSMD_REMOTE_REMOTE_H
+#pragma once
 
 #include "node/call.h"
 #include "cluster/proto.h"
@@ -52,5 +51,3 @@ bool rsmd_remote_busy(void *context, uint32_t id);
 
 /** Forget what an ending client has forwarded: it will not be answered. */
 void rsmd_remote_abandon(struct rsmd_client *client);
-
-#endif

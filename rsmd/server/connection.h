@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file One client's socket: the identity of its process, its packets, its end. */
-#ifndef RSMD_CONNECTION_H
-#define RSMD_CONNECTION_H
+#pragma once
 
 #include "server/server.h"
 
@@ -125,5 +124,3 @@ void rsmd_unread_leave(struct rsmd_connection *connection);
  *  client has read or gone, for until then the descriptors count; false: it can be closed now. */
 bool rsmd_unread_keeps(struct rsmd_connection *connection,
                        void (*close_socket)(struct rsmd_connection *connection));
-
-#endif

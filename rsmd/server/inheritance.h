@@ -5,8 +5,7 @@
  * the embedded daemon, which serves the others, too: settings of that program must not delay them
  * or end their connections.
  */
-#ifndef RSMD_INHERITANCE_H
-#define RSMD_INHERITANCE_H
+#pragma once
 
 /** Make sure that descriptors 0 to 2 are open, so that no other file gets these numbers. */
 void rsmd_inherit_stdio(void);
@@ -28,5 +27,3 @@ void rsmd_raise_limits(void);
 /** Run on all processors, with the default scheduling policy, and with at least the default
  *  priority if the system permits it. */
 void rsmd_inherit_no_schedule(void);
-
-#endif

@@ -4,8 +4,7 @@
  * One daemon per node: the instance lock, the socket that only the lock's holder may make or
  * remove, and the report to the starter.
  */
-#ifndef RSMD_INSTANCE_LOCK_H
-#define RSMD_INSTANCE_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -70,5 +69,3 @@ void rsmd_start_ready(int fd);
 void rsmd_start_not_needed(int fd);
 /** Report the reason of a failure, one line, and close @p fd. */
 void rsmd_start_failed(int fd, const char *why);
-
-#endif

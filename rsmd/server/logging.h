@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The destination of the daemon's log. */
-#ifndef RSMD_LOGGING_H
-#define RSMD_LOGGING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@
  *  unchanged on a terminal, with the priority as "<N>" if systemd's journal reads it, else with the
  *  time. Each line of a transport module is logged at most ten times a minute. */
 void rsmd_logging_start(bool to_syslog, enum rsmcore_log_level max);
-
-#endif

@@ -6,8 +6,7 @@
  * next one that the manager starts. The manager closes them when the service has stopped and is
  * not to be started again.
  */
-#ifndef RSMD_NOTIFY_H
-#define RSMD_NOTIFY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -32,5 +31,3 @@ int rsmd_passed_named(const char *name);
 /** Take the listening SEQPACKET socket that the service manager has passed, and make it
  *  non-blocking and close-on-exec. -1: none was passed; -2: something else was. */
 int rsmd_passed_socket(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The event loop: accepts clients, serves them one packet at a time, ends in time. */
-#ifndef RSMD_SERVER_H
-#define RSMD_SERVER_H
+#pragma once
 
 #include <event2/event.h>
 
@@ -82,5 +81,3 @@ bool rsmd_server_use_spare(struct rsmd_server *server);
 
 /** Count a connection that has sent HELLO, or one that had and has gone. */
 void rsmd_server_greeted(struct rsmd_server *server, int change);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * All functions run on the thread of the event loop.
  */
-#ifndef RSMD_TURNS_H
-#define RSMD_TURNS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ void rsmd_turns_wait(struct rsmd_turns *turns, struct rsmd_seat *seat);
 
 /** Serve waiting clients for a millisecond; called by the timer. True: a client still waits. */
 bool rsmd_turns_go_on(struct rsmd_turns *turns);
-
-#endif

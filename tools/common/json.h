@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file A writer of JSON that cannot write anything else: commas, quotes and escapes are its own.
  */
-#ifndef TOOLS_JSON_H
-#define TOOLS_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ void json_null(struct json *json, const char *key);
 void json_number_or_null(struct json *json, const char *key, uint64_t number);
 /** The same for what is not greater than 0. */
 void json_real_or_null(struct json *json, const char *key, double number);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Aligned columns under a heading. Cells are added one by one, row after row. */
-#ifndef TOOLS_TABLE_H
-#define TOOLS_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ int table_end(struct table *table, FILE *out);
 
 /** Print untrusted text, made printable as cells are. */
 void table_print_safe(FILE *out, const char *text);
-
-#endif

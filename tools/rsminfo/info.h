@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The parts of rsminfo, and how they write: lines of a label and what there is to say. */
-#ifndef RSMINFO_INFO_H
-#define RSMINFO_INFO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ void info_kernel(void);
 void info_devices(void);
 /** The node as a program of this user finds it, and its daemon. */
 void info_node(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What an importer measures with: its connections to a lane, its memory, its partner. */
-#ifndef RSMPERF_BENCH_H
-#define RSMPERF_BENCH_H
+#pragma once
 
 #include <rsmapi.h>
 #include <sisci_api.h>
@@ -81,5 +80,3 @@ int sisci_failed(struct bench *bench, const char *call, sci_error_t error);
 
 /** Spin until *word is no longer @p old; at most ANSWER_MS. */
 int spin_until_not(const _Atomic uint64_t *word, uint64_t old);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What can be measured. */
-#ifndef RSMPERF_GAUGE_H
-#define RSMPERF_GAUGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ unsigned gauge_window(size_t bytes);
 /** Warm up, then alternate both sides for @p time_ms. @p limit: NULL where there is none. */
 int gauge_take(const struct gauge *gauge, struct bench *bench, size_t bytes, unsigned time_ms,
                struct samples *ours, struct samples *limit);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file An importing process, and what the process that started it says to it. */
-#ifndef RSMPERF_IMPORTER_H
-#define RSMPERF_IMPORTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ struct importer_task {
 
 /** Be an importer until the other end of the socket is closed. */
 _Noreturn void importer_main(const struct importer_task *task);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file A server's thread and memory for one importer. */
-#ifndef RSMPERF_LANE_H
-#define RSMPERF_LANE_H
+#pragma once
 
 #include <pthread.h>
 #include <rsmapi.h>
@@ -49,5 +48,3 @@ void lane_join(struct lane *lane);
 
 /** Refuse a lane to an importer. */
 void lane_refuse(rsmapi_controller_handle_t controller, uint32_t node, uint32_t answer_id);
-
-#endif

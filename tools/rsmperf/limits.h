@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What the machine takes by itself: copies, fences, and words with another process. */
-#ifndef RSMPERF_LIMITS_H
-#define RSMPERF_LIMITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ int limit_mmap(const struct partner *partner, size_t bytes, double *ns);
 /** Time of @p batch copies, or fences. */
 double limit_copy(void *to, const void *from, size_t bytes, unsigned batch);
 double limit_fence(unsigned batch);
-
-#endif

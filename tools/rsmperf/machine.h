@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The machine that figures are of. */
-#ifndef RSMPERF_MACHINE_H
-#define RSMPERF_MACHINE_H
+#pragma once
 
 /* With one importer both sides have a processor each, so that neither waits for the other's turn.
  */
@@ -22,5 +21,3 @@ void machine_keep_to(unsigned place);
 
 /** Use all of them again. */
 void machine_keep_to_none(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The gauges, one by one. */
-#ifndef RSMPERF_MEASURES_H
-#define RSMPERF_MEASURES_H
+#pragma once
 
 #include "gauge.h"
 
@@ -28,5 +27,3 @@ int measure_post_sleep(struct bench *bench, unsigned batch, double *ns);
 /** Let @p ask wake a sleeper, @p batch times. */
 int measure_asleep(struct bench *bench, int (*ask)(struct bench *bench), unsigned batch,
                    double *ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The command line of rsmperf. */
-#ifndef RSMPERF_OPTIONS_H
-#define RSMPERF_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ enum options_result {
 };
 
 enum options_result options_parse(int argc, char *argv[], struct options *options);
-
-#endif

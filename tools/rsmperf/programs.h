@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Other programs that measure, and what they write. */
-#ifndef RSMPERF_PROGRAMS_H
-#define RSMPERF_PROGRAMS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -78,5 +77,3 @@ double beside_ucx_parse(const char *text, size_t bytes, bool stream);
 
 /** Read what mpi_put_get.c writes for transfers of that size. Returns as beside_ucx_parse(). */
 double beside_mpi_parse(const char *text, size_t bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What went wrong, in words. */
-#ifndef RSMPERF_REPORT_H
-#define RSMPERF_REPORT_H
+#pragma once
 
 enum { REPORT_BYTES = 320 };
 
@@ -21,5 +20,3 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /** What a failure of @p call means. @p error: of RSMAPI, or an enum trouble. */
 void report_error(char text[REPORT_BYTES], const char *call, int error);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file One run: the processes that measure, and what they found. */
-#ifndef RSMPERF_RUN_H
-#define RSMPERF_RUN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -56,5 +55,3 @@ bool result_is_noisy(const struct result *result);
 
 /** Fill in `target` and `verdict` where something is expected of the figure: targets.c. */
 void target_judge(const struct options *options, struct result *result);
-
-#endif

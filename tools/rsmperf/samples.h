@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Times of one figure, from several importers, and what they come to. */
-#ifndef RSMPERF_SAMPLES_H
-#define RSMPERF_SAMPLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ void samples_add(struct slice *slice, double ns);
 /** p50 is the median of all repetitions' medians, p99 that of all that was kept.
  *  False: an importer has no samples, or there was no memory. */
 bool samples_sum(const struct samples *const all[], unsigned count, struct figure *figure);
-
-#endif

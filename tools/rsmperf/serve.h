@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The exporting side. */
-#ifndef RSMPERF_SERVE_H
-#define RSMPERF_SERVE_H
+#pragma once
 
 #include "options.h"
 #include "report.h"
@@ -23,5 +22,3 @@ int serve(const struct options *options, uint32_t id,
 
 /** The same, for people: `rsmperf --serve`. */
 int serve_main(const struct options *options);
-
-#endif

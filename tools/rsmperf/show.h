@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file A run on paper: a table and a picture for people, JSON and CSV for programs. */
-#ifndef RSMPERF_SHOW_H
-#define RSMPERF_SHOW_H
+#pragma once
 
 #include <stdio.h>
 
@@ -18,5 +17,3 @@ void show_csv(FILE *out, const struct run *run);
 
 /** Times and bandwidths by size, as an SVG picture. */
 void show_svg(FILE *out, const struct run *run);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Any process with access may overwrite either page: both sides check what they read.
  */
-#ifndef RSMPERF_WIRE_H
-#define RSMPERF_WIRE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ struct wire_answer {
 };
 
 _Static_assert(sizeof(struct wire_slots) <= WIRE_PAGE, "slots fill one page");
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file A snapshot of a node, from its daemon and those of other nodes. */
-#ifndef RSMSTAT_COLLECT_H
-#define RSMSTAT_COLLECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ struct snapshot *snapshot_take(uint32_t node, const char *socket, unsigned secti
 void snapshot_compare(struct snapshot *snapshot, const struct snapshot *before);
 
 void snapshot_free(struct snapshot *snapshot);
-
-#endif

@@ -4,8 +4,7 @@
  * A conversation with an rsmd. It ends in time whatever the other side does: every answer has its
  * time, and so has the whole.
  */
-#ifndef RSMSTAT_DAEMON_H
-#define RSMSTAT_DAEMON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ bool daemon_ask(struct daemon *daemon, struct rsm_msg *msg, char *why, size_t wh
 bool daemon_has_gone(const char *path);
 
 void daemon_close(struct daemon *daemon);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The command line of rsmstat. */
-#ifndef RSMSTAT_OPTIONS_H
-#define RSMSTAT_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -37,5 +36,3 @@ enum options_result {
 };
 
 enum options_result options_parse(int argc, char *argv[], struct options *options);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Call a function for several things at the same time, in threads. */
-#ifndef RSMSTAT_PARALLEL_H
-#define RSMSTAT_PARALLEL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@ enum { PARALLEL_MAX = 32 };
  *  and PARALLEL_MAX at most, and return when all are done. */
 void parallel_each(size_t count, unsigned threads, void (*act)(void *context, size_t i),
                    void *context);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Exports and connections, as daemons report them page by page. */
-#ifndef RSMSTAT_SEGMENTS_H
-#define RSMSTAT_SEGMENTS_H
+#pragma once
 
 #include "collect.h"
 #include "daemon.h"
@@ -23,5 +22,3 @@ bool segments_collect(struct daemon *from, uint32_t what, uint32_t node, struct 
  * @return false: out of memory
  */
 bool others_collect(struct snapshot *into, struct daemon *own);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Snapshots on paper: tables for people, JSON for programs. */
-#ifndef RSMSTAT_SHOW_H
-#define RSMSTAT_SHOW_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -19,5 +18,3 @@ void show_json(FILE *out, struct snapshot *const snapshots[], size_t count,
 
 /** Gauges for Prometheus, of nodes with a failure, too. The options' sections do not matter. */
 void show_prometheus(FILE *out, struct snapshot *const snapshots[], size_t count);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Values as people read them. */
-#ifndef RSMSTAT_TEXT_H
-#define RSMSTAT_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ const char *text_user(uint32_t uid);
 
 /** Whether a user has a name; then *name is good until the next call. */
 bool text_user_name(uint32_t uid, const char **name);
-
-#endif
