@@ -61,6 +61,6 @@ function(rsm_cmocka target)
         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/bin)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include
         ${PROJECT_SOURCE_DIR}/librsm ${PROJECT_SOURCE_DIR}/tests ${T_INCLUDES})
-    target_link_libraries(${target} PRIVATE ${T_LIBS} PkgConfig::CMOCKA Threads::Threads)
+    target_link_libraries(${target} PRIVATE ${T_LIBS} rsm_cases Threads::Threads)
     rsm_warnings(${target})
 endfunction()

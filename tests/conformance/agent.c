@@ -139,7 +139,6 @@ static void serve_one(int fd)
 
 static bool kill_child(pid_t pid, void *context)
 {
-    (void)context;
     kill(pid, SIGKILL);
     return true;
 }

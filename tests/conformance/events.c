@@ -136,7 +136,6 @@ CONFORMANCE(N, 08, "a wait of 100 ms takes 100 ms")
 
 static void on_alarm(int number)
 {
-    (void)number;
 }
 
 /* Signals from now on, more than once: the first may come before the wait. */

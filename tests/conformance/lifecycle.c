@@ -78,7 +78,6 @@ CONFORMANCE(R, 04, "an exporter executes another program")
 
 static int do_nothing(void *unused)
 {
-    (void)unused;
     return 0;
 }
 

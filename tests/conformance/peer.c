@@ -72,13 +72,11 @@ static int do_UMASK(struct order *order)
 
 static int do_EXIT(struct order *order)
 {
-    (void)order;
     _exit(0);
 }
 
 static int do_EXEC(struct order *order)
 {
-    (void)order;
     execlp("sleep", "sleep", "3600", (char *)NULL);
     return ANSWER_FAILED;
 }
@@ -259,7 +257,6 @@ static struct {
 
 static void *store_all_the_time(void *unused)
 {
-    (void)unused;
     for (uint64_t value = 1; value <= atomic_load(&storm.enough); value++) {
         *storm.at = value;
         atomic_store(&storm.last, value);

@@ -227,7 +227,6 @@ CONFORMANCE(N, 28, "poll reports an event and leaves it")
 
 static void on_alarm(int number)
 {
-    (void)number;
 }
 
 CONFORMANCE(N, 29, "wait_pollfd interrupted, or with a bad array")

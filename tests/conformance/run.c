@@ -44,7 +44,6 @@ void does_not_apply(const char *reason)
 static void carry_out(void **state)
 {
     static const int caught_by_cmocka[] = {SIGFPE, SIGILL, SIGSEGV, SIGBUS, SIGSYS};
-    (void)state;
     for (size_t i = 0; i < sizeof caught_by_cmocka / sizeof caught_by_cmocka[0]; i++)
         signal(caught_by_cmocka[i], SIG_DFL);
     if (!current->direct)
@@ -55,7 +54,6 @@ static void carry_out(void **state)
 
 static int clear_stage(void **state)
 {
-    (void)state;
     if (!current->direct)
         stage_clear();
     return 0;

@@ -105,7 +105,6 @@ static bool may_lose(const struct fault *fault)
 
 static void on_alarm(int signal)
 {
-    (void)signal;
 }
 
 static void let_signals_come(void)

@@ -104,7 +104,6 @@ static void *run_thread(void *unused)
     rsmapi_controller_handle_t controller;
     void *memory = new_page();
     void (*exempt)(void);
-    (void)unused;
     *(void **)(void *)&exempt = dlsym(RTLD_DEFAULT, "faults_exempt");
     if (memory == NULL || exempt == NULL)
         abort();

@@ -45,14 +45,12 @@ static enum rsm_status fabric_offer(struct rsm_node_port *port,
 
 static void fabric_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
-    (void)port;
     free(made);
 }
 
 static bool carry(void *context, uint32_t to, const struct rsm_cluster_msg *msg)
 {
     static uint8_t frame[RSM_CLUSTER_FRAME_MAX];
-    (void)context;
     CHECK(to == DAEMON_FAR_NODE && rsm_cluster_encode(msg, frame, sizeof frame) > 0);
     return true;
 }

@@ -128,7 +128,6 @@ static unsigned offer_place(const struct rsm_node_offer *made)
 
 static void on_lost(void *context, struct rsm_node_offer *made)
 {
-    (void)context;
     unsigned i = offer_place(made);
     if (world.revokes)
         revoke_offer(i);
@@ -145,7 +144,6 @@ static void on_signalled(void *context, struct rsm_node_offer *made, uint32_t co
 
 static void on_taken(void *context, struct rsm_node_offer *made)
 {
-    (void)context;
     (void)offer_place(made);
 }
 

@@ -292,7 +292,6 @@ void world_daemon_kill(struct world *world, unsigned node)
 
 static bool count_one(pid_t pid, void *context)
 {
-    (void)pid;
     ++*(unsigned *)context;
     return true;
 }
@@ -422,7 +421,6 @@ static bool end_actors(struct world *world)
 
 static bool end_by_force(pid_t pid, void *context)
 {
-    (void)context;
     print_error("process %d had to be ended\n", (int)pid);
     kill(pid, SIGKILL);
     return true;

@@ -176,7 +176,6 @@ static bool command_contains(pid_t pid, const char *wanted)
 static bool is_child(pid_t pid, const char *unused)
 {
     char text[512];
-    (void)unused;
     if (read_about(pid, "stat", text, sizeof text) <= 0)
         return false;
     const char *rest = strrchr(text, ')'); /* the name may contain anything */

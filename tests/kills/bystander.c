@@ -40,7 +40,6 @@ int bystander_export(void *bytes)
     struct order order = {
         .length = LENGTH, .id = ID, .acl_count = 2, .acl = {{1, 0666}, {2, 0666}}};
     int left = 0;
-    (void)bytes;
     NEED(party_offer(&order) == RSM_SUCCESS);
     rsm_memseg_export_handle_t handle = party_export(0)->handle;
     const volatile uint64_t *words = (void *)party_export(0)->memory;

@@ -400,7 +400,6 @@ static void check_times(void)
 static void test_cell(void **state)
 {
     struct census baseline;
-    (void)state;
     parties[0] = parties[1] = NULL;
     if (two_hosts) {
         begin_hosts();

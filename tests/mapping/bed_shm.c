@@ -170,7 +170,6 @@ volatile uint8_t *bed_map_at(void *address, size_t offset, size_t length, int ri
 
 void bed_unmap(volatile uint8_t *map)
 {
-    (void)map;
     CHECK(rsm_memseg_import_unmap(import) == RSM_SUCCESS);
 }
 

@@ -77,7 +77,6 @@ static void add_locked(volatile uint8_t *at)
 #if defined(__x86_64__)
     __asm__ volatile("lock addl $1, %0" : "+m"(*(volatile uint32_t *)(volatile void *)at));
 #else
-    (void)at;
 #endif
 }
 
@@ -87,7 +86,6 @@ static void exchange(volatile uint8_t *at)
     uint64_t value = 1;
     __asm__ volatile("xchgq %1, %0" : "+m"(*(volatile uint64_t *)(volatile void *)at), "+r"(value));
 #else
-    (void)at;
 #endif
 }
 

@@ -145,7 +145,6 @@ enum { TURN_PAGES = 40 };
 
 static void answer_in_last_page(volatile uint8_t *segment, struct sync *sync)
 {
-    (void)sync;
     for (uint32_t round = 1, last = litmus_rounds(50); round <= last; round++) {
         AWAIT(load32(segment + 20 * PAGE) == round);
         store32(segment + (TURN_PAGES - 1) * PAGE, round);

@@ -102,7 +102,6 @@ static atomic_bool finished;
 
 static void *flush_all_the_time(void *unused)
 {
-    (void)unused;
     while (!atomic_load(&finished))
         CHECK(bed_order() == 0);
     return NULL;
@@ -145,7 +144,6 @@ enum { ROUNDS = 1000 };
 
 static void play_back(volatile uint8_t *segment, struct sync *sync)
 {
-    (void)sync;
     for (uint32_t round = 1, last = litmus_rounds(ROUNDS); round <= last; round++) {
         AWAIT(load32(segment) == round);
         store32(segment + 2048, round);

@@ -120,7 +120,6 @@ static volatile uint8_t *usr1_target;
 
 static void store_in_handler(int signal)
 {
-    (void)signal;
     let_faults_in();
     store32(usr1_target, load32(usr1_target) + 1);
 }
@@ -209,7 +208,6 @@ static void jump_out_of_fault(void)
 
 static void store_and_jump(int signal)
 {
-    (void)signal;
     let_faults_in();
     store32(usr1_target, load32(usr1_target) + 1);
     siglongjmp(escape, 1);
@@ -330,7 +328,6 @@ static void later_handler_is_alone(void)
 
 static void on_bus_error(int signal)
 {
-    (void)signal;
     caught = caught + 1;
     siglongjmp(escape, 1);
 }

@@ -375,7 +375,6 @@ static void begin(void)
 static void test_soak(void **state)
 {
     uint64_t sessions[LINES_MAX] = {0};
-    (void)state;
     begin();
     began_ns = soak_now_ns();
     int64_t end = now_ms() + (int64_t)seconds * 1000, report = now_ms() + REPORT_S * 1000;
@@ -408,7 +407,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < DAEMONS; i++)
         if (daemons[i].pid > 0) {
             kill(daemons[i].pid, SIGCONT);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "cluster/proto.h"
 #include "protocol/proto.h"
 
@@ -118,7 +118,6 @@ static void recording(void **state)
 /* The recordings do say numbers. */
 static void numbers_were_compared(void **state)
 {
-    (void)state;
     assert_true(values > 10);
 }
 

@@ -144,7 +144,6 @@ __attribute__((noreturn)) static void be_importer(const struct ticket *ticket, s
 pid_t importer(const struct stand *stand, const struct ticket *ticket, struct claim claim,
                importer_body body, void *argument)
 {
-    (void)stand;
     started++;
     fflush(NULL);
     pid_t pid = fork();

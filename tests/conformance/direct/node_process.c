@@ -160,7 +160,6 @@ enum { KEPT_SIGNALS = sizeof kept_signals / sizeof kept_signals[0] };
 
 static void on_kept_signal(int number)
 {
-    (void)number;
 }
 
 static bool handlers_changed(void)

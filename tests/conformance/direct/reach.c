@@ -178,7 +178,6 @@ static bool is_refusal(enum rsm_status status)
 
 static void do_nothing(struct importing *self)
 {
-    (void)self;
 }
 
 /* One lie: the connect is refused, or it connects, which then has to be harmless. */

@@ -9,8 +9,6 @@ static sci_callback_action_t count_connects(void *argument, sci_local_segment_t 
                                             sci_segment_cb_reason_t reason, unsigned node,
                                             unsigned adapter, sci_error_t error)
 {
-    (void)segment;
-    (void)adapter;
     if (reason == SCI_CB_CONNECT && node == node_b() && error == SCI_ERR_OK)
         atomic_fetch_add((atomic_uint *)argument, 1);
     return SCI_CALLBACK_CONTINUE;

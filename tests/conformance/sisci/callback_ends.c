@@ -34,8 +34,6 @@ static sci_callback_action_t end_something(void *argument, sci_local_interrupt_t
                                            sci_error_t status)
 {
     struct ender *ender = argument;
-    (void)interrupt;
-    (void)status;
     sem_post(&ender->entered);
     (void)await(&ender->may_go);
     ender->error = ender->close != NULL

@@ -76,16 +76,12 @@ static void *end_at_once(void *unused)
 static sci_callback_action_t post_interrupt(void *semaphore, sci_local_interrupt_t interrupt,
                                             sci_error_t status)
 {
-    (void)interrupt;
-    (void)status;
     sem_post(semaphore);
     return SCI_CALLBACK_CONTINUE;
 }
 
 static sci_callback_action_t post_dma(void *semaphore, sci_dma_queue_t queue, sci_error_t status)
 {
-    (void)queue;
-    (void)status;
     sem_post(semaphore);
     return SCI_CALLBACK_CONTINUE;
 }
@@ -203,8 +199,6 @@ static void descend(struct level *level)
 static sci_callback_action_t descend_by_interrupt(void *level, sci_local_interrupt_t interrupt,
                                                   sci_error_t status)
 {
-    (void)interrupt;
-    (void)status;
     descend(level);
     return SCI_CALLBACK_CONTINUE;
 }
@@ -213,10 +207,6 @@ static sci_callback_action_t descend_by_segment(void *level, sci_local_segment_t
                                                 sci_segment_cb_reason_t reason, unsigned node,
                                                 unsigned adapter, sci_error_t error)
 {
-    (void)segment;
-    (void)node;
-    (void)adapter;
-    (void)error;
     if (reason == SCI_CB_CONNECT)
         descend(level);
     return SCI_CALLBACK_CONTINUE;
@@ -273,8 +263,6 @@ static sci_callback_action_t be_inside(void *argument, sci_local_interrupt_t int
                                        sci_error_t status)
 {
     struct busy *own_busy = argument;
-    (void)interrupt;
-    (void)status;
     if (atomic_fetch_add(&own_busy->inside, 1) != 0)
         atomic_store(&own_busy->together, true);
     if (atomic_fetch_add(&own_busy->calls, 1) % 64 == 0)
@@ -366,8 +354,6 @@ CONFORMANCE(X, 35, "of three hundred interrupts each is called, and removed at o
 static sci_callback_action_t leave(void *called, sci_local_interrupt_t interrupt,
                                    sci_error_t status)
 {
-    (void)interrupt;
-    (void)status;
     sem_post(called);
     pthread_exit(NULL);
 }

@@ -296,7 +296,6 @@ static sci_callback_action_t take_next(void *argument, sci_local_data_interrupt_
 {
     struct stream *stream = argument;
     unsigned number;
-    (void)handle;
     memcpy(&number, data, sizeof number);
     if (status != SCI_ERR_OK || length != sizeof number || number != atomic_load(&stream->next))
         atomic_store(&stream->broken, true);

@@ -108,7 +108,6 @@ int b_stream(void *bytes)
 
 int b_terminate(void *bytes)
 {
-    (void)bytes;
     SCITerminate();
     return 0;
 }

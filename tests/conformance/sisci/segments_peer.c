@@ -250,7 +250,6 @@ int s_reads_order(void *bytes)
 
 int s_exit(void *bytes)
 {
-    (void)bytes;
     _exit(0);
 }
 

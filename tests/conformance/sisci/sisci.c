@@ -66,7 +66,6 @@ unsigned node_b(void)
 
 static void on_alarm(int signal)
 {
-    (void)signal;
 }
 
 static void set_alarms(suseconds_t every_us)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "control/control.h"
 #include "transport/generic.h"
 

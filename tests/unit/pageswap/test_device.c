@@ -37,9 +37,8 @@ static void fill(uint8_t *bytes, uint8_t seed)
         bytes[i] = (uint8_t)(seed + i * 7 + (i >> 8));
 }
 
-static void memory_goes_in_and_out(void **state)
+TEST_ALONE(memory_goes_in_and_out)
 {
-    (void)state;
     struct rsmcore_origin_run *runs = NULL;
     struct stat file;
     size_t count = 0;
@@ -76,12 +75,11 @@ static void memory_goes_in_and_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(memory_goes_in_and_out)};
     int fd = open_ring();
     if (fd < 0) {
         printf("skipped: no packet socket: %s\n", strerror(errno));
         return 77;
     }
     close(fd);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

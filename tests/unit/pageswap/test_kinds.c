@@ -50,7 +50,6 @@ static void make_bss(struct memory *memory)
 
 static void no_release(struct memory *memory)
 {
-    (void)memory;
 }
 
 static void make_valloc(struct memory *memory)
@@ -235,7 +234,6 @@ static void in_and_out(void **state)
 /* A range made of several mappings: private, executable, shared and a System V segment. */
 static void mixed(void **state)
 {
-    (void)state;
     size_t length = 8 * page;
     char *at = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(at, MAP_FAILED);
@@ -269,7 +267,6 @@ static void mixed(void **state)
 
 static void large(void **state)
 {
-    (void)state;
     size_t length = (size_t)5 * 1024 * 1024 + 3 * page; /* more than one chunk */
     uint32_t *at = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (uint32_t i = 0; i < length / sizeof *at; i++)
@@ -292,7 +289,6 @@ static void large(void **state)
 
 static void out_of_the_memfd(void **state)
 {
-    (void)state;
     char *at = valloc(4 * page);
     memset(at, 3, 4 * page);
     int fd = test_memfd(4 * page);
@@ -309,7 +305,6 @@ static void out_of_the_memfd(void **state)
 /* The third mapping ends behind the end of its file: what was done before it is undone. */
 static void undone_on_failure(void **state)
 {
-    (void)state;
     char path[] = "/var/tmp/rsm-pageswap-XXXXXX";
     int file = mkstemp(path);
     unlink(path);

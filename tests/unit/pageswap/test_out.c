@@ -184,7 +184,6 @@ static void moved(void **state)
 /* To a range that overlaps the present one. */
 static void moved_a_little(void **state)
 {
-    (void)state;
     char *at = map(6, MAP_PRIVATE);
     int fd = test_memfd(4 * page);
     char *import = test_import(fd, 0, 4 * page);

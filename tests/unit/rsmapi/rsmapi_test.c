@@ -25,14 +25,12 @@ void check_order(const struct spoiler *spoilers, size_t count, void *call,
 
 int set_up(void **state)
 {
-    (void)state;
     fake_reset();
     return 0;
 }
 
 int tear_down(void **state)
 {
-    (void)state;
     assert_int_equal(fake.controllers, 0);
     assert_int_equal(fake.exports, 0);
     assert_int_equal(fake.imports, 0);

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "rsm/rsmapi.h"
 #include "unit/rsmapi/fake_core.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
-#define TEST(name)   cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name)   TEST_BETWEEN(name, set_up, tear_down)
 
 /** One way to spoil a correct call, and the code that it deserves. */
 struct spoiler {

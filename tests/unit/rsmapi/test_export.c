@@ -67,18 +67,15 @@ static void too_long(void *call)
 }
 static void no_memory(void *call)
 {
-    (void)call;
     inject_calloc.error = ENOMEM;
 }
 static void denied(void *call)
 {
-    (void)call;
     fake.create = RSM_ST_DENIED;
 }
 
-static void create_checks_in_the_documented_order(void **state)
+TEST(create_checks_in_the_documented_order)
 {
-    (void)state;
     static const struct spoiler spoilers[] = {
         {"NULL controller", no_controller, RSMERR_BAD_CTLR_HNDL},
         {"NULL result", no_result, RSMERR_BAD_SEG_HNDL},
@@ -96,9 +93,8 @@ static void create_checks_in_the_documented_order(void **state)
     close_controller(call.live);
 }
 
-static void the_core_decides_about_memory(void **state)
+TEST(the_core_decides_about_memory)
 {
-    (void)state;
     static const struct {
         enum rsm_status status;
         int error;
@@ -118,9 +114,8 @@ static void the_core_decides_about_memory(void **state)
     close_controller(call.live);
 }
 
-static void the_size_limit_is_exact_and_not_for_loopback(void **state)
+TEST(the_size_limit_is_exact_and_not_for_loopback)
 {
-    (void)state;
     rsm_memseg_export_handle_t made;
     rsmapi_controller_handle_t loopback = open_controller("loopback");
     assert_int_equal(
@@ -137,9 +132,8 @@ static void the_size_limit_is_exact_and_not_for_loopback(void **state)
 
 static const mode_t masks[] = {022, 0, 077, 0777};
 
-static void the_creation_mode_follows_the_umask(void **state)
+TEST(the_creation_mode_follows_the_umask)
 {
-    (void)state;
     mode_t before = umask(0);
     for (size_t i = 0; i < COUNT(masks); i++) {
         umask(masks[i]);
@@ -157,9 +151,8 @@ static void *wait_for_end(void *barrier)
 }
 
 /* Another thread could make a file while the mask is another. */
-static void beside_other_threads_the_umask_is_left_alone(void **state)
+TEST(beside_other_threads_the_umask_is_left_alone)
 {
-    (void)state;
     pthread_t thread;
     pthread_barrier_t end;
     pthread_barrier_init(&end, NULL, 2);
@@ -186,9 +179,8 @@ static void beside_other_threads_the_umask_is_left_alone(void **state)
     pthread_barrier_destroy(&end);
 }
 
-static void destroy_waits_for_poll_descriptors(void **state)
+TEST(destroy_waits_for_poll_descriptors)
 {
-    (void)state;
     struct pollfd pollfd;
     rsm_memseg_export_handle_t made = publish_one(create_export());
     assert_int_equal(rsm_memseg_export_destroy(NULL), RSMERR_BAD_SEG_HNDL);
@@ -199,9 +191,8 @@ static void destroy_waits_for_poll_descriptors(void **state)
     destroy_export(made);
 }
 
-static void an_import_is_no_export(void **state)
+TEST(an_import_is_no_export)
 {
-    (void)state;
     rsm_memseg_id_t id = 0x400000;
     rsm_memseg_import_handle_t import = connect_import(RSM_PERM_READ);
     void *other = import;
@@ -249,7 +240,6 @@ static void rebind_not_allowed(void *call)
 }
 static void other_creator(void *call)
 {
-    (void)call;
     fake.created_by_other = true;
 }
 static void rebind_wrong_size(void *call)
@@ -266,13 +256,11 @@ static void rebind_crooked_address(void *call)
 }
 static void rebind_fault(void *call)
 {
-    (void)call;
     fake.rebind = RSM_ST_FAULT;
 }
 
-static void rebind_checks_in_the_documented_order(void **state)
+TEST(rebind_checks_in_the_documented_order)
 {
-    (void)state;
     static const struct spoiler spoilers[] = {
         {"NULL handle", rebind_null, RSMERR_BAD_SEG_HNDL},
         {"NULL address", rebind_no_address, RSMERR_BAD_ADDR},
@@ -299,19 +287,4 @@ static void rebind_checks_in_the_documented_order(void **state)
     assert_int_equal(perform_rebind(&call), RSMERR_INSUFFICIENT_RESOURCES);
     destroy_export(call.with_rebind);
     destroy_export(call.without);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(create_checks_in_the_documented_order),
-        TEST(the_core_decides_about_memory),
-        TEST(the_size_limit_is_exact_and_not_for_loopback),
-        TEST(the_creation_mode_follows_the_umask),
-        TEST(beside_other_threads_the_umask_is_left_alone),
-        TEST(destroy_waits_for_poll_descriptors),
-        TEST(an_import_is_no_export),
-        TEST(rebind_checks_in_the_documented_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

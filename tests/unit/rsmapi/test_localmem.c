@@ -57,18 +57,15 @@ static void no_address(void *call)
 }
 static void no_memory(void *call)
 {
-    (void)call;
     inject_calloc.error = ENOMEM;
 }
 static void refused(void *call)
 {
-    (void)call;
     fake.registration = RSM_ST_FAULT;
 }
 
-static void create_checks_in_the_documented_order(void **state)
+TEST(create_checks_in_the_documented_order)
 {
-    (void)state;
     static const struct spoiler spoilers[] = {
         {"misaligned address", crooked_address, RSMERR_BAD_ADDR},
         {"NULL controller", no_controller, RSMERR_BAD_CTLR_HNDL},
@@ -83,9 +80,8 @@ static void create_checks_in_the_documented_order(void **state)
     close_controller(call.live);
 }
 
-static void free_checks_in_the_documented_order(void **state)
+TEST(free_checks_in_the_documented_order)
 {
-    (void)state;
     struct call call = {.live = open_controller("sci0")};
     rsm_memseg_export_handle_t other = create_export();
     prepare(&call);
@@ -102,9 +98,8 @@ static void free_checks_in_the_documented_order(void **state)
     close_controller(call.live);
 }
 
-static void several_handles_over_the_same_memory_are_independent(void **state)
+TEST(several_handles_over_the_same_memory_are_independent)
 {
-    (void)state;
     struct call first = {.live = open_controller("sci0")};
     struct call second = {.live = first.live};
     memset(test_memory(), 0x5a, page_size());
@@ -120,9 +115,8 @@ static void several_handles_over_the_same_memory_are_independent(void **state)
     close_controller(first.live);
 }
 
-static void a_handle_outlives_the_release_of_its_controller(void **state)
+TEST(a_handle_outlives_the_release_of_its_controller)
 {
-    (void)state;
     struct call call = {.live = open_controller("sci0")};
     prepare(&call);
     assert_int_equal(perform(&call), RSM_SUCCESS);
@@ -133,15 +127,4 @@ static void a_handle_outlives_the_release_of_its_controller(void **state)
     assert_int_equal(rsm_free_localmemory_handle(again, call.made), RSM_SUCCESS);
     assert_int_equal(fake.controllers, 1);
     close_controller(again);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(create_checks_in_the_documented_order),
-        TEST(free_checks_in_the_documented_order),
-        TEST(several_handles_over_the_same_memory_are_independent),
-        TEST(a_handle_outlives_the_release_of_its_controller),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,13 +77,11 @@ static void more_rights(void *call)
 }
 static void core_fails(void *call)
 {
-    (void)call;
     fake.map = RSM_ST_NO_RESOURCES;
 }
 
-static void map_checks_in_the_documented_order(void **state)
+TEST(map_checks_in_the_documented_order)
 {
-    (void)state;
     static const struct spoiler spoilers[] = {
         {"NULL handle", no_handle, RSMERR_BAD_SEG_HNDL},
         {"NULL address", no_address, RSMERR_BAD_ADDR},
@@ -114,9 +112,8 @@ static void map_checks_in_the_documented_order(void **state)
     destroy_export(call.other);
 }
 
-static void offsets_and_lengths_have_exact_bounds(void **state)
+TEST(offsets_and_lengths_have_exact_bounds)
 {
-    (void)state;
     struct call call = {.live = connect_import(RSM_PERM_READ)};
     const struct {
         off_t offset;
@@ -147,9 +144,8 @@ static void offsets_and_lengths_have_exact_bounds(void **state)
     disconnect_import(call.live);
 }
 
-static void attributes_and_permissions_reach_the_core(void **state)
+TEST(attributes_and_permissions_reach_the_core)
 {
-    (void)state;
     static const struct {
         rsm_attribute_t attr;
         rsm_permission_t perm;
@@ -175,9 +171,8 @@ static void attributes_and_permissions_reach_the_core(void **state)
     disconnect_import(call.live);
 }
 
-static void failures_of_the_core_are_translated(void **state)
+TEST(failures_of_the_core_are_translated)
 {
-    (void)state;
     static const struct {
         enum rsm_status status;
         int error;
@@ -196,9 +191,8 @@ static void failures_of_the_core_are_translated(void **state)
     disconnect_import(call.live);
 }
 
-static void unmap_checks_and_may_fail(void **state)
+TEST(unmap_checks_and_may_fail)
 {
-    (void)state;
     struct pollfd pollfd;
     struct call call = {.live = connect_import(RSM_PERM_RDWR), .other = create_export()};
     assert_int_equal(rsm_memseg_import_unmap(NULL), RSMERR_BAD_SEG_HNDL);
@@ -217,16 +211,4 @@ static void unmap_checks_and_may_fail(void **state)
     assert_int_equal(rsm_memseg_import_unmap(call.live), RSM_SUCCESS);
     disconnect_import(call.live);
     destroy_export(call.other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(map_checks_in_the_documented_order),
-        TEST(offsets_and_lengths_have_exact_bounds),
-        TEST(attributes_and_permissions_reach_the_core),
-        TEST(failures_of_the_core_are_translated),
-        TEST(unmap_checks_and_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,18 +123,15 @@ static void bad_range(void *call)
 }
 static void transfer_fails(void *call)
 {
-    (void)call;
     fake.transfer = RSM_ST_NO_RESOURCES;
 }
 static void completion_fails(void *call)
 {
-    (void)call;
     fake.complete = RSM_ST_TRANSFER;
 }
 
-static void errors_come_in_the_documented_order(void **state)
+TEST(errors_come_in_the_documented_order)
 {
-    (void)state;
     static const struct spoiler spoilers[] = {
         {"NULL request", no_request, RSMERR_BAD_SGIO},
         {"NULL handle", no_handle, RSMERR_BAD_SEG_HNDL},
@@ -168,9 +165,8 @@ static void errors_come_in_the_documented_order(void **state)
     }
 }
 
-static void data_is_gathered_and_scattered(void **state)
+TEST(data_is_gathered_and_scattered)
 {
-    (void)state;
     struct call call;
     make_call(&call, true);
     memcpy(call.buffer, "ab??ef", 6);
@@ -192,9 +188,8 @@ static void data_is_gathered_and_scattered(void **state)
     end_call(&call);
 }
 
-static void one_and_sixteen_entries_and_length_0_are_fine(void **state)
+TEST(one_and_sixteen_entries_and_length_0_are_fine)
 {
-    (void)state;
     for (int put = 0; put < 2; put++) {
         struct call call;
         make_call(&call, put);
@@ -211,9 +206,8 @@ static void one_and_sixteen_entries_and_length_0_are_fine(void **state)
     }
 }
 
-static void the_first_failing_entry_stops(void **state)
+TEST(the_first_failing_entry_stops)
 {
-    (void)state;
     struct call call;
     make_call(&call, true);
     memcpy(call.buffer, "abcdef", 6);
@@ -239,9 +233,8 @@ static void the_first_failing_entry_stops(void **state)
     end_call(&call);
 }
 
-static void offsets_are_of_the_segment_whatever_is_mapped(void **state)
+TEST(offsets_are_of_the_segment_whatever_is_mapped)
 {
-    (void)state;
     struct call call;
     void *address = NULL;
     make_call(&call, true);
@@ -260,9 +253,8 @@ static void offsets_are_of_the_segment_whatever_is_mapped(void **state)
     end_call(&call);
 }
 
-static void modes_decide_about_completion_and_abort(void **state)
+TEST(modes_decide_about_completion_and_abort)
 {
-    (void)state;
     for (int put = 0; put < 2; put++) {
         struct call call;
         void *address = NULL;
@@ -295,9 +287,8 @@ static void modes_decide_about_completion_and_abort(void **state)
     }
 }
 
-static void success_posts_once_behind_the_data(void **state)
+TEST(success_posts_once_behind_the_data)
 {
-    (void)state;
     struct call call;
     make_call(&call, true);
     call.request.flags = RSM_IMPLICIT_SIGPOST;
@@ -322,18 +313,4 @@ static void success_posts_once_behind_the_data(void **state)
     assert_int_equal(perform(&call), RSMERR_REMOTE_NODE_UNREACHABLE);
     assert_int_equal(call.request.io_residual_count, 0);
     end_call(&call);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(errors_come_in_the_documented_order),
-        TEST(data_is_gathered_and_scattered),
-        TEST(one_and_sixteen_entries_and_length_0_are_fine),
-        TEST(the_first_failing_entry_stops),
-        TEST(offsets_are_of_the_segment_whatever_is_mapped),
-        TEST(modes_decide_about_completion_and_abort),
-        TEST(success_posts_once_behind_the_data),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,9 +13,8 @@ static struct rsmcore_topology_controller controllers[] = {
     {.name = "sci0", .hardware_address = 0x11, .remote_count = 2, .remotes = remotes},
 };
 
-static void the_block_holds_controllers_and_far_ends(void **state)
+TEST(the_block_holds_controllers_and_far_ends)
 {
-    (void)state;
     const struct rsmcore_topology snapshot = {
         .local_node = 5, .controller_count = 2, .controllers = controllers};
     rsm_topology_t *block;
@@ -46,9 +45,8 @@ static void the_block_holds_controllers_and_far_ends(void **state)
 }
 
 /* Programs have tables of 64 nodes. */
-static void nodes_above_64_are_left_out(void **state)
+TEST(nodes_above_64_are_left_out)
 {
-    (void)state;
     static struct rsm_topology_remote many[] = {{.node = 2, .name = "sci0", .state = 3},
                                                 {.node = 64, .name = "sci0", .state = 3},
                                                 {.node = 65, .name = "sci0", .state = 3},
@@ -73,9 +71,8 @@ static void nodes_above_64_are_left_out(void **state)
     rsm_free_interconnect_topology(block);
 }
 
-static void no_controllers_is_a_topology_too(void **state)
+TEST(no_controllers_is_a_topology_too)
 {
-    (void)state;
     const struct rsmcore_topology snapshot = {.local_node = 1};
     rsm_topology_t *first;
     rsm_topology_t *second;
@@ -90,9 +87,8 @@ static void no_controllers_is_a_topology_too(void **state)
     rsm_free_interconnect_topology(second);
 }
 
-static void failure_leaves_null(void **state)
+TEST(failure_leaves_null)
 {
-    (void)state;
     const struct rsmcore_topology snapshot = {.local_node = 1};
     rsm_topology_t *block = (rsm_topology_t *)0x1234;
     fake.topology = RSM_ST_UNREACHABLE;
@@ -106,15 +102,4 @@ static void failure_leaves_null(void **state)
     block = (rsm_topology_t *)0x1234;
     assert_int_equal(rsm_get_interconnect_topology(&block), RSMERR_INSUFFICIENT_MEM);
     assert_null(block);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_block_holds_controllers_and_far_ends),
-        TEST(nodes_above_64_are_left_out),
-        TEST(no_controllers_is_a_topology_too),
-        TEST(failure_leaves_null),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

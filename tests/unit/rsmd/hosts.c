@@ -68,7 +68,6 @@ static enum rsm_status fake_offer(struct rsm_node_port *port, const struct rsm_e
 static void fake_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
     struct fake_made *gone = RSM_CONTAINER_OF(made, struct fake_made, base);
-    (void)port;
     hosts.revokes++;
     if (!gone->remote) {
         free(gone);
@@ -110,7 +109,6 @@ static bool fake_import_revoke(struct rsm_node_port *port, struct rsm_node_impor
 
 static void fake_import_close(struct rsm_node_port *port, struct rsm_node_import *made)
 {
-    (void)port;
     hosts.entries--;
     free(made);
 }
@@ -118,7 +116,6 @@ static void fake_import_close(struct rsm_node_port *port, struct rsm_node_import
 static void fake_released(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
     struct fake_made *gone = RSM_CONTAINER_OF(made, struct fake_made, base);
-    (void)port;
     assert_true(gone->revoked);
     LL_DELETE(held, gone);
     hosts.held--;
@@ -226,7 +223,6 @@ uint32_t told_one_percent;
 
 static void tell_percent(struct rsm_node_port *port, const struct rsm_user_share *share)
 {
-    (void)port;
     told_one_percent = share->one_percent;
 }
 
@@ -361,7 +357,6 @@ void link_down(uint32_t a, uint32_t b)
 
 int hosts_begin(void **state)
 {
-    (void)state;
     static struct rsmd_conf conf;
     char why[256];
     memset(&hosts, 0, sizeof hosts);
@@ -387,7 +382,6 @@ int hosts_begin(void **state)
 
 int hosts_end(void **state)
 {
-    (void)state;
     while (cell_count > 0)
         rsm_event_counter_unmap(cells[--cell_count]);
     for (uint32_t id = 1; id <= HOSTS; id++) {

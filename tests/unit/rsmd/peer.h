@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "protocol/packet.h"
 #include "protocol/proto.h"
 #include "protocol/sharedmem.h"

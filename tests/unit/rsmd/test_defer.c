@@ -12,7 +12,6 @@ static const struct rsm_generation_table *table;
 
 static int start(void **state)
 {
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     daemon_start(&daemon_1, NULL, "--embedded");
     exporter = peer_hello(&daemon_1);
@@ -23,7 +22,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     gentable_unmap(table);
     close(exporter);
     close(importer);
@@ -61,9 +59,8 @@ static bool is_cut(const struct rsm_import_connect_reply *import)
     return slot_value(table, import->slot) != import->generation;
 }
 
-static void a_segment_with_importers_can_refuse_to_end(void **state)
+TEST_ALONE(a_segment_with_importers_can_refuse_to_end)
 {
-    (void)state;
     struct rsm_import_connect_reply import, another;
     uint32_t export_id = publish_page(exporter, 11, 0600);
     assert_int_equal(connect_on(importer, "sci0", 1, 11, 6, &import), RSM_ST_OK);
@@ -90,9 +87,8 @@ static uint32_t publish_on(uint32_t extent, uint32_t segment_id)
     return export_id;
 }
 
-static void a_deferred_segment_ends_with_its_last_connection(void **state)
+TEST_ALONE(a_deferred_segment_ends_with_its_last_connection)
 {
-    (void)state;
     struct rsm_import_connect_reply first, second;
     struct rsm_export_end_reply end;
     struct rsm_inspect_reply before = look();
@@ -123,9 +119,8 @@ static void a_deferred_segment_ends_with_its_last_connection(void **state)
     assert_int_equal(look().exported_bytes, before.exported_bytes + page); /* the successor's */
 }
 
-static void a_deferred_segment_without_connections_ends_at_once(void **state)
+TEST_ALONE(a_deferred_segment_without_connections_ends_at_once)
 {
-    (void)state;
     struct rsm_export_end_reply end;
     uint32_t segments = look().segments;
     uint32_t export_id = publish_page(exporter, 13, 0600);
@@ -134,9 +129,8 @@ static void a_deferred_segment_without_connections_ends_at_once(void **state)
     assert_int_equal(look().segments, segments);
 }
 
-static void a_deferred_segment_ends_with_its_exporter(void **state)
+TEST_ALONE(a_deferred_segment_ends_with_its_exporter)
 {
-    (void)state;
     struct rsm_import_connect_reply import;
     uint32_t segments = look().segments;
     int mortal = peer_hello(&daemon_1);
@@ -151,9 +145,8 @@ static void a_deferred_segment_ends_with_its_exporter(void **state)
         usleep(1000);
 }
 
-static void kept_connections_outlive_publications(void **state)
+TEST_ALONE(kept_connections_outlive_publications)
 {
-    (void)state;
     struct rsm_import_connect_reply old, young;
     uint32_t extent = make_extent(exporter, page);
     uint32_t export_id = publish_on(extent, 15);
@@ -173,14 +166,4 @@ static void kept_connections_outlive_publications(void **state)
     assert_int_equal(disconnect(importer, young.import), RSM_ST_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_segment_with_importers_can_refuse_to_end),
-        cmocka_unit_test(a_deferred_segment_ends_with_its_last_connection),
-        cmocka_unit_test(a_deferred_segment_without_connections_ends_at_once),
-        cmocka_unit_test(a_deferred_segment_ends_with_its_exporter),
-        cmocka_unit_test(kept_connections_outlive_publications),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+TESTS_BETWEEN(start, stop)

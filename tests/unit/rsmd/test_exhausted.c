@@ -79,9 +79,8 @@ __attribute__((noreturn)) static void serve_until_told(const char *directory)
     _exit(0);
 }
 
-static void sigterm_ends_it_without_memory(void **state)
+TEST_ALONE(sigterm_ends_it_without_memory)
 {
-    (void)state;
     char directory[64];
     directory_make(directory);
     fflush(NULL);
@@ -91,12 +90,4 @@ static void sigterm_ends_it_without_memory(void **state)
         serve_until_told(directory);
     assert_int_equal(wait_exit(daemon), 0);
     directory_remove(directory); /* which is empty: socket and lock have been removed */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sigterm_ends_it_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,6 @@ static struct rsm_event_counter *open_counter(void)
 static int set_up(void **state)
 {
     char configuration[256], directory[64];
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
     directory_make(directory);
@@ -73,7 +72,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     munmap(counter, sizeof *counter);
     close(watcher);
     close(exporter);
@@ -147,9 +145,10 @@ static enum rsm_status give_back(void)
 
 /* ------------------------------------------------------------------ nobody waits */
 
-static void a_job_delays_nobody(void **state)
+#define JOB_TEST(name) TEST_BETWEEN(name, set_up, tear_down)
+
+JOB_TEST(a_job_delays_nobody)
 {
-    (void)state;
     struct rsm_import_connect_reply another;
     begin_job(0);
     await_orders();
@@ -165,9 +164,8 @@ static void a_job_delays_nobody(void **state)
     close(other);
 }
 
-static void jobs_that_wait_for_a_thread(void **state)
+JOB_TEST(jobs_that_wait_for_a_thread)
 {
-    (void)state;
     for (unsigned i = 0; i < CONNECTIONS; i++)
         begin_job(i);
     await_orders();
@@ -175,9 +173,8 @@ static void jobs_that_wait_for_a_thread(void **state)
     await_signals(1 + CONNECTIONS);
 }
 
-static void a_job_for_no_connection_is_refused(void **state)
+JOB_TEST(a_job_for_no_connection_is_refused)
 {
-    (void)state;
     begin_job(9);
     await_orders();
 }
@@ -185,9 +182,8 @@ static void a_job_for_no_connection_is_refused(void **state)
 /* ------------------------------------------------------------------ changes meanwhile */
 
 /* Two of one user run at once, so the third has not begun when its offer is revoked. */
-static void the_importer_disconnects(void **state)
+JOB_TEST(the_importer_disconnects)
 {
-    (void)state;
     for (unsigned i = 0; i < CONNECTIONS; i++)
         begin_job(i);
     await_orders();
@@ -203,9 +199,8 @@ static void the_importer_disconnects(void **state)
     assert_int_equal(atomic_load(&counter->pending), 1);
 }
 
-static void the_importer_dies(void **state)
+JOB_TEST(the_importer_dies)
 {
-    (void)state;
     begin_job(0);
     await_orders();
     close(importer);
@@ -220,9 +215,8 @@ static void the_importer_dies(void **state)
     await_bytes(0);
 }
 
-static void the_segment_is_unpublished(void **state)
+JOB_TEST(the_segment_is_unpublished)
 {
-    (void)state;
     begin_job(0);
     await_orders();
     assert_int_equal(unpublish(exporter, export_id, 0, NULL), RSM_ST_OK);
@@ -234,9 +228,8 @@ static void the_segment_is_unpublished(void **state)
 }
 
 /* The exporter's memory outlives it until the job is done. */
-static void the_exporter_dies(void **state)
+JOB_TEST(the_exporter_dies)
 {
-    (void)state;
     begin_job(0);
     begin_job(1);
     await_orders();
@@ -253,9 +246,8 @@ static void the_exporter_dies(void **state)
     await_bytes(0);
 }
 
-static void the_importer_is_lost(void **state)
+JOB_TEST(the_importer_is_lost)
 {
-    (void)state;
     struct news_order lost = {.offer = 0, .lost = true};
     begin_job(0);
     assert_int_equal(write(fifo, &lost, sizeof lost), sizeof lost);
@@ -269,9 +261,8 @@ static void the_importer_is_lost(void **state)
 /* ------------------------------------------------------------------ the end */
 
 /* tear_down() wants the daemon to end as always, whatever its jobs do. */
-static void the_daemon_does_not_wait_for_ever(void **state)
+JOB_TEST(the_daemon_does_not_wait_for_ever)
 {
-    (void)state;
     for (unsigned i = 0; i < CONNECTIONS; i++)
         begin_job(i);
     await_orders();
@@ -279,29 +270,10 @@ static void the_daemon_does_not_wait_for_ever(void **state)
 
 /* The jobs end while the daemon waits for them; it closes the port after that, and frees what they
  * had by further jobs. */
-static void the_daemon_waits_for_a_moment(void **state)
+JOB_TEST(the_daemon_waits_for_a_moment)
 {
-    (void)state;
     for (unsigned i = 0; i < CONNECTIONS; i++)
         begin_job(i);
     await_orders();
     end_jobs(CONNECTIONS);
-}
-
-int main(void)
-{
-#define JOB_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        JOB_TEST(a_job_delays_nobody),
-        JOB_TEST(jobs_that_wait_for_a_thread),
-        JOB_TEST(a_job_for_no_connection_is_refused),
-        JOB_TEST(the_importer_disconnects),
-        JOB_TEST(the_importer_dies),
-        JOB_TEST(the_segment_is_unpublished),
-        JOB_TEST(the_exporter_dies),
-        JOB_TEST(the_importer_is_lost),
-        JOB_TEST(the_daemon_does_not_wait_for_ever),
-        JOB_TEST(the_daemon_waits_for_a_moment),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,6 @@ static uint64_t page;
 
 static int start(void **state)
 {
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
     daemon_start(&daemon_1,
@@ -60,7 +59,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     close(exporter);
     daemon_stop(&daemon_1);
     return 0;
@@ -186,9 +184,8 @@ static void do_nothing(const struct watch *watch)
     await_connects(watch, 200);
 }
 
-static void nobody_else(void **state)
+TEST_ALONE(nobody_else)
 {
-    (void)state;
     measure("nobody else", NULL, do_nothing);
 }
 
@@ -230,9 +227,8 @@ static void leave_it(const struct watch *watch)
 }
 
 /* A quarter of what is free, and 4 GiB at most. */
-static void freeing(void **state)
+TEST_ALONE(freeing)
 {
-    (void)state;
     uint64_t available = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * page;
     much = available / 4 < UINT64_C(4) << 30 ? available / 4 / page * page : UINT64_C(4) << 30;
     if (much < UINT64_C(1) << 30) {
@@ -266,9 +262,8 @@ static void register_much(const struct watch *watch)
     await_connects(watch, 1);
 }
 
-static void registering(void **state)
+TEST_ALONE(registering)
 {
-    (void)state;
     measure("registering and deregistering", NULL, register_much);
 }
 
@@ -307,9 +302,8 @@ static void leave_many(const struct watch *watch)
     await_connects(watch, 1);
 }
 
-static void the_death_of_a_client(void **state)
+TEST_ALONE(the_death_of_a_client)
 {
-    (void)state;
     measure("death of a client with many segments", make_many, leave_many);
 }
 
@@ -347,9 +341,8 @@ static void look_all_the_time(const struct watch *watch)
     await_connects(watch, 1);
 }
 
-static void inspecting(void **state)
+TEST_ALONE(inspecting)
 {
-    (void)state;
     int socket = many_segments();
     measure("INSPECT by 200 clients", NULL, look_all_the_time);
     close(socket);
@@ -408,23 +401,11 @@ static void send_what_does_not_close(const struct watch *watch)
         close(peers[i]);
 }
 
-static void descriptors_that_do_not_close(void **state)
+TEST_ALONE(descriptors_that_do_not_close)
 {
-    (void)state;
     if (!let_descriptors_in(&daemon_1))
         skip();
     measure("descriptors that take long to close", NULL, send_what_does_not_close);
 }
 
-/* With an argument, the loads whose names it fits. */
-int main(int count, char **arguments)
-{
-    if (count > 1)
-        cmocka_set_test_filter(arguments[1]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_else), cmocka_unit_test(freeing),
-        cmocka_unit_test(registering), cmocka_unit_test(the_death_of_a_client),
-        cmocka_unit_test(inspecting),  cmocka_unit_test(descriptors_that_do_not_close),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+TESTS_BETWEEN(start, stop)

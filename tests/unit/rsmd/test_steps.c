@@ -31,7 +31,6 @@ static uint32_t ids[LIST_MAX];
 
 static int start(void **state)
 {
-    (void)state;
     start_with_files(&daemon_1, "[controller sci0]\ntransport = shm\n", FILES);
     watcher = hello_as(&daemon_1, 0);
     exporter = hello_as(&daemon_1, GREEDY);
@@ -41,7 +40,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     close(watcher);
     close(exporter);
     close(importer);
@@ -153,9 +151,10 @@ static unsigned attach_many(int socket)
 
 /* ------------------------------------------------------------------ segments */
 
-static void connections_of_a_shared_segment(void **state)
+#define TEST(test) TEST_BETWEEN(test, start, stop)
+
+TEST(connections_of_a_shared_segment)
 {
-    (void)state;
     uint32_t offered, id = publish_shared();
     unsigned attached = attach_many(importer);
     unsigned count = connect_many(LIST_MAX);
@@ -171,9 +170,8 @@ static void connections_of_a_shared_segment(void **state)
     judge("the end of their client", count);
 }
 
-static void connections_that_ask_for_records(void **state)
+TEST(connections_that_ask_for_records)
 {
-    (void)state;
     uint32_t offered, id = publish_page(exporter, SEGMENT, 0666);
     unsigned count = connect_many(FILES), with = ask_for_records(count);
     assert_true(with > FILES / 2);
@@ -197,9 +195,8 @@ static void connections_that_ask_for_records(void **state)
     judge("the end of their client", with);
 }
 
-static void the_id_of_one_whose_exporter_has_gone(void **state)
+TEST(the_id_of_one_whose_exporter_has_gone)
 {
-    (void)state;
     publish_page(exporter, SEGMENT, 0666);
     unsigned count = connect_many(LIST_MAX);
     close(exporter);
@@ -221,9 +218,8 @@ static enum rsm_status create_interrupt(int socket, uint32_t number, uint32_t fl
     return status;
 }
 
-static void interrupts_of_one_number(void **state)
+TEST(interrupts_of_one_number)
 {
-    (void)state;
     uint32_t group, id, count = 0;
     assert_int_equal(create_interrupt(exporter, NUMBER, RSM_INTERRUPT_SHARED, &group), RSM_ST_OK);
     while (count < SHARERS_TRIED &&
@@ -243,9 +239,8 @@ static void interrupts_of_one_number(void **state)
     judge("their number taken by another user", count);
 }
 
-static void interrupts_of_many_numbers(void **state)
+TEST(interrupts_of_many_numbers)
 {
-    (void)state;
     uint32_t count = 0, id;
     while (create_interrupt(exporter, count + 1, 0, &id) == RSM_ST_OK)
         count++;
@@ -263,9 +258,8 @@ static void interrupts_of_many_numbers(void **state)
 
 /* ------------------------------------------------------------------ segments of one client */
 
-static void segments_of_one_client(void **state)
+TEST(segments_of_one_client)
 {
-    (void)state;
     unsigned count = 0;
     while (create(exporter, 0) == RSM_ST_OK)
         count++;
@@ -277,15 +271,4 @@ static void segments_of_one_client(void **state)
     judge("the end of their client", count);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(connections_of_a_shared_segment, start, stop),
-        cmocka_unit_test_setup_teardown(connections_that_ask_for_records, start, stop),
-        cmocka_unit_test_setup_teardown(the_id_of_one_whose_exporter_has_gone, start, stop),
-        cmocka_unit_test_setup_teardown(interrupts_of_one_number, start, stop),
-        cmocka_unit_test_setup_teardown(interrupts_of_many_numbers, start, stop),
-        cmocka_unit_test_setup_teardown(segments_of_one_client, start, stop),
-    };
-    return cmocka_run_group_tests_name("rsmd steps", tests, need_root, NULL);
-}
+TESTS_BETWEEN(need_root, NULL)

@@ -14,7 +14,6 @@ uint64_t page;
 
 int need_root(void **state)
 {
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     if (geteuid() == 0)
         return 0;

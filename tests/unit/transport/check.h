@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "base/status.h"
 
 /* Fails with both texts, which say more than two numbers. */

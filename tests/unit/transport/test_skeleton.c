@@ -81,7 +81,9 @@ static struct rsm_conn *connect_to(struct fixture *f, uint32_t rights)
     return conn;
 }
 
-static void data_cross_pieces_both_ways(void **state)
+#define CASE(test) TEST_BETWEEN(test, setup, teardown)
+
+CASE(data_cross_pieces_both_ways)
 {
     struct fixture *f = *state;
     struct rsm_conn *conn = connect_to(f, READ_WRITE);
@@ -96,7 +98,7 @@ static void data_cross_pieces_both_ways(void **state)
     rsmcore_conn_close(conn);
 }
 
-static void the_core_supplies_what_it_leaves_out(void **state)
+CASE(the_core_supplies_what_it_leaves_out)
 {
     struct fixture *f = *state;
     struct rsm_conn *conn = connect_to(f, READ_WRITE);
@@ -114,7 +116,7 @@ static void the_core_supplies_what_it_leaves_out(void **state)
     rsmcore_conn_close(conn);
 }
 
-static void rights_are_those_of_the_descriptors(void **state)
+CASE(rights_are_those_of_the_descriptors)
 {
     struct fixture *f = *state;
     uint8_t byte = 1;
@@ -128,7 +130,7 @@ static void rights_are_those_of_the_descriptors(void **state)
     rsmcore_conn_close(writer);
 }
 
-static void lying_offers_are_refused(void **state)
+CASE(lying_offers_are_refused)
 {
     struct fixture *f = *state;
     struct rsm_offer offer, lie;
@@ -151,16 +153,4 @@ static void lying_offers_are_refused(void **state)
     while (offer.fd_count > 0)
         close(offer.fds[--offer.fd_count]);
     f->node->revoke(f->node_port, made);
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(data_cross_pieces_both_ways),
-        CASE(the_core_supplies_what_it_leaves_out),
-        CASE(rights_are_those_of_the_descriptors),
-        CASE(lying_offers_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,6 @@ int party_join(void *bytes)
 
 static int open_controller(const struct order *order)
 {
-    (void)order;
     rsmapi_controller_handle_t controller;
     char name[] = "sci0";
     int error = rsm_get_controller(name, &controller);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "conf/conf.h"
 
 static struct rsmd_conf conf;

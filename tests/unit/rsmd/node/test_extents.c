@@ -20,7 +20,6 @@ static uint64_t page, large;
 
 static int start(void **state)
 {
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     large = 2 * (uint64_t)RSM_EXTENT_SMALL;
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
@@ -34,7 +33,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     close(watcher);
     daemon_stop(&daemon_1);
     return 0;
@@ -93,9 +91,8 @@ static struct rsm_msg create_of(uint64_t length)
 
 /* ------------------------------------------------------------------ replies */
 
-static void others_of_its_requests_overtake(void **state)
+TEST_ALONE(others_of_its_requests_overtake)
 {
-    (void)state;
     struct rsm_packet_fds fds;
     int socket = peer_hello(&daemon_1);
     tell(socket, alloc_of(large), 100);
@@ -146,9 +143,8 @@ static void others_of_its_requests_overtake(void **state)
 }
 
 /* With as many under way as there may be, further requests wait; none is lost. */
-static void many_at_once(void **state)
+TEST_ALONE(many_at_once)
 {
-    (void)state;
     enum { MANY = 70 };
     bool seen[MANY + 1] = {false};
     struct rsm_packet_fds fds;
@@ -172,9 +168,8 @@ static void many_at_once(void **state)
 /* ------------------------------------------------------------------ clients that go */
 
 /* It pays until what it asked for, which nobody will get, has been made and freed again. */
-static void who_does_not_wait_pays_until_it_is_gone(void **state)
+TEST_ALONE(who_does_not_wait_pays_until_it_is_gone)
 {
-    (void)state;
     uint32_t segments = totals().segments;
     int socket = peer_hello(&daemon_1);
     tell(socket, alloc_of(large), 1);
@@ -189,9 +184,8 @@ static void who_does_not_wait_pays_until_it_is_gone(void **state)
     assert_int_equal(totals().segments, segments);
 }
 
-static void its_segments_are_gone_before_its_memory(void **state)
+TEST_ALONE(its_segments_are_gone_before_its_memory)
 {
-    (void)state;
     struct rsm_packet_fds fds;
     struct rsm_import_connect_reply import;
     const struct rsm_generation_table *table = gentable_map(&daemon_1);
@@ -230,9 +224,8 @@ static unsigned threads_of(pid_t pid)
 }
 
 /* One user gets two of them, and they do not stay. */
-static void threads_come_and_go(void **state)
+TEST_ALONE(threads_come_and_go)
 {
-    (void)state;
     enum { JOBS = 6 };
     struct timespec pause = {.tv_nsec = 20000000};
     struct rsm_packet_fds fds;
@@ -259,9 +252,8 @@ static void threads_come_and_go(void **state)
 }
 
 /* The daemon does not wait for what takes longer than it has patience for. */
-static void the_end_does_not_wait(void **state)
+TEST_ALONE(the_end_does_not_wait)
 {
-    (void)state;
     struct daemon daemon;
     struct timespec before, after;
     daemon_start(&daemon, "[controller sci0]\ntransport = slow\noptions = 60000\n", NULL);
@@ -279,15 +271,4 @@ static void the_end_does_not_wait(void **state)
     close(socket);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(others_of_its_requests_overtake),
-        cmocka_unit_test(many_at_once),
-        cmocka_unit_test(who_does_not_wait_pays_until_it_is_gone),
-        cmocka_unit_test(its_segments_are_gone_before_its_memory),
-        cmocka_unit_test(threads_come_and_go),
-        cmocka_unit_test(the_end_does_not_wait),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+TESTS_BETWEEN(start, stop)

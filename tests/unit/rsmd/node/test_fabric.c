@@ -24,7 +24,6 @@ static struct rsm_import_connect_reply first, second;
 static int set_up(void **state)
 {
     char configuration[256], directory[64];
-    (void)state;
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
     directory_make(directory);
     snprintf(fifo_path, sizeof fifo_path, "%s.fifo", directory);
@@ -46,7 +45,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     close(exporter);
     close(importer);
     close(fifo);
@@ -85,9 +83,10 @@ static void await_pending(const struct rsm_event_counter *cell, uint32_t wanted)
     }
 }
 
-static void signals_reach_the_exporter(void **state)
+#define FABRIC_TEST(name) TEST_BETWEEN(name, set_up, tear_down)
+
+FABRIC_TEST(signals_reach_the_exporter)
 {
-    (void)state;
     tell((struct news_order){.offer = 0, .count = 3}); /* nobody has looked at the counter yet */
     struct rsm_event_counter *cell = open_cell();
     await_pending(cell, 3);
@@ -103,9 +102,8 @@ static void signals_reach_the_exporter(void **state)
     munmap(cell, sizeof *cell);
 }
 
-static void a_doorbell_is_rung_once(void **state)
+FABRIC_TEST(a_doorbell_is_rung_once)
 {
-    (void)state;
     char bytes[4];
     struct rsm_event_counter *cell = open_cell();
     struct rsm_packet_fds ends;
@@ -128,9 +126,8 @@ static void a_doorbell_is_rung_once(void **state)
     munmap(cell, sizeof *cell);
 }
 
-static void a_lost_importer_is_aborted(void **state)
+FABRIC_TEST(a_lost_importer_is_aborted)
 {
-    (void)state;
     tell((struct news_order){.offer = 1, .lost = true});
     await_move(table, second.slot, second.generation);
     assert_int_equal(slot_value(table, first.slot), first.generation);
@@ -149,9 +146,8 @@ static void a_lost_importer_is_aborted(void **state)
     assert_int_equal(destroy(exporter, export_id, NULL), RSM_ST_OK);
 }
 
-static void importers_and_exporters_leave(void **state)
+FABRIC_TEST(importers_and_exporters_leave)
 {
-    (void)state;
     tell((struct news_order){.offer = 0, .count = 1});
     close(exporter);
     await_move(table, first.slot, first.generation);
@@ -178,9 +174,8 @@ static void await_generation(uint32_t wanted)
     }
 }
 
-static void reports_of_link_and_nodes_arrive(void **state)
+FABRIC_TEST(reports_of_link_and_nodes_arrive)
 {
-    (void)state;
     uint32_t before = topology_generation();
     struct news_order node = {.kind = NEWS_OF_NODE, .node = 3, .up = true, .epoch = 1};
     tell(node);
@@ -205,15 +200,4 @@ static void reports_of_link_and_nodes_arrive(void **state)
     assert_int_equal(slot_value(table, first.slot), first.generation);
     assert_int_equal(disconnect(importer, first.import), RSM_ST_OK);
     assert_int_equal(connect_on(importer, "sci0", 1, 0x700, 6, &first), RSM_ST_OK);
-}
-
-int main(void)
-{
-#define FABRIC_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        FABRIC_TEST(signals_reach_the_exporter),       FABRIC_TEST(a_doorbell_is_rung_once),
-        FABRIC_TEST(a_lost_importer_is_aborted),       FABRIC_TEST(importers_and_exporters_leave),
-        FABRIC_TEST(reports_of_link_and_nodes_arrive),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/memory_limit.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "conf/conf.h"
 #include "node/shares.h"
 
@@ -17,7 +17,6 @@ static struct rsmd_shares shares;
 /* 1000 of everything; nobody but root is privileged, whoever runs the test. */
 static int begin(void **state)
 {
-    (void)state;
     rsmd_conf_defaults(&conf);
     rsmd_shares_init(&shares, &conf);
     shares.own_uid = 0;
@@ -28,7 +27,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     assert_null(shares.accounts);
     assert_true(rsmd_shares_are_sound(&shares));
     return 0;
@@ -65,9 +63,10 @@ static void give_all(struct rsmd_account *account, enum rsmd_resource resource)
     rsmd_account_drop(account);
 }
 
-static void one_user_never_has_all(void **state)
+#define SHARES_TEST(name) TEST_BETWEEN(name, begin, end)
+
+SHARES_TEST(one_user_never_has_all)
 {
-    (void)state;
     struct rsmd_account *one = user(USER), *other = user(OTHER), *third = user(THIRD);
     struct rsmd_account *root = user(0);
     assert_int_equal(take_all(one, RSMD_SEGMENTS), 750);
@@ -84,9 +83,8 @@ static void one_user_never_has_all(void **state)
     give_all(root, RSMD_SEGMENTS);
 }
 
-static void root_is_bound_by_the_total(void **state)
+SHARES_TEST(root_is_bound_by_the_total)
 {
-    (void)state;
     struct rsmd_account *root = user(0), *one = user(USER);
     assert_int_equal(take_all(root, RSMD_BYTES), 1000);
     assert_int_equal(take_all(one, RSMD_BYTES), 0);
@@ -97,9 +95,8 @@ static void root_is_bound_by_the_total(void **state)
     give_all(one, RSMD_BYTES);
 }
 
-static void amounts_are_taken_whole_or_not(void **state)
+SHARES_TEST(amounts_are_taken_whole_or_not)
 {
-    (void)state;
     struct rsmd_account *one = user(USER);
     assert_false(rsmd_share_take(one, RSMD_BYTES, 751));
     assert_false(rsmd_share_take(one, RSMD_BYTES, UINT64_MAX));
@@ -113,9 +110,8 @@ static void amounts_are_taken_whole_or_not(void **state)
 }
 
 /* Small limits let a user in; nothing lets nobody in. */
-static void small_limits(void **state)
+SHARES_TEST(small_limits)
 {
-    (void)state;
     static const struct {
         uint64_t total, users, one;
     } expected[] = {{0, 0, 0}, {1, 1, 1},  {2, 2, 1},   {3, 3, 2},
@@ -128,9 +124,8 @@ static void small_limits(void **state)
     }
 }
 
-static void what_is_configured(void **state)
+SHARES_TEST(what_is_configured)
 {
-    (void)state;
     uint64_t physical = rsm_memory_size();
     conf.max_user_share = 100;
     conf.max_segments = 200;
@@ -149,9 +144,8 @@ static void what_is_configured(void **state)
 }
 
 /* The user of an embedded node is the one whom its daemon runs as. */
-static void the_daemons_own_user_is_like_root(void **state)
+SHARES_TEST(the_daemons_own_user_is_like_root)
 {
-    (void)state;
     shares.own_uid = USER;
     struct rsmd_account *one = user(USER), *other = user(OTHER);
     assert_int_equal(take_all(one, RSMD_SEGMENTS), 1000);
@@ -161,9 +155,8 @@ static void the_daemons_own_user_is_like_root(void **state)
 }
 
 /* One program leaves descriptors to the others of its user, also where he may have everything. */
-static void a_connection_has_three_quarters_of_the_descriptors(void **state)
+SHARES_TEST(a_connection_has_three_quarters_of_the_descriptors)
 {
-    (void)state;
     shares.own_uid = USER;
     struct rsmd_account *one = rsmd_account_of_connection(&shares, USER);
     struct rsmd_account *two = rsmd_account_of_connection(&shares, USER);
@@ -184,9 +177,8 @@ static void a_connection_has_three_quarters_of_the_descriptors(void **state)
 
 /* ------------------------------------------------------------------ other hosts */
 
-static void a_far_node_has_the_share_of_one_user(void **state)
+SHARES_TEST(a_far_node_has_the_share_of_one_user)
 {
-    (void)state;
     struct rsmd_account *far[40];
     uint64_t sum = 0;
     struct rsmd_account *local = user(USER);
@@ -205,9 +197,8 @@ static void a_far_node_has_the_share_of_one_user(void **state)
     give_all(local, RSMD_SEGMENTS);
 }
 
-static void the_same_number_on_two_nodes_is_two_users(void **state)
+SHARES_TEST(the_same_number_on_two_nodes_is_two_users)
 {
-    (void)state;
     struct rsmd_account *here = user(USER), *there = far_user(2, USER),
                         *further = far_user(3, USER);
     assert_ptr_not_equal(here, there);
@@ -226,9 +217,8 @@ static void the_same_number_on_two_nodes_is_two_users(void **state)
 
 /* ------------------------------------------------------------------ lives of accounts */
 
-static void an_account_lives_while_it_is_needed(void **state)
+SHARES_TEST(an_account_lives_while_it_is_needed)
 {
-    (void)state;
     struct rsmd_account *one = user(USER), *far = far_user(2, USER);
     assert_true(rsmd_share_take(one, RSMD_BYTES, 5));
     assert_true(rsmd_share_take(far, RSMD_BYTES, 5));
@@ -244,9 +234,8 @@ static void an_account_lives_while_it_is_needed(void **state)
     assert_null(shares.accounts);
 }
 
-static void a_wrong_sum_is_noticed(void **state)
+SHARES_TEST(a_wrong_sum_is_noticed)
 {
-    (void)state;
     struct rsmd_account *one = user(USER);
     assert_true(rsmd_share_take(one, RSMD_BYTES, 5));
     shares.used[RSMD_BYTES]++;
@@ -325,9 +314,8 @@ static void random_step(unsigned *seed)
     }
 }
 
-static void random_users(void **state)
+SHARES_TEST(random_users)
 {
-    (void)state;
     unsigned seed = 20261122; /* fixed, so that a failure repeats */
     for (unsigned i = 0; i < HOLDERS; i++) {
         memset(&model[i], 0, sizeof model[i]);
@@ -352,24 +340,4 @@ static void random_users(void **state)
         rsmd_account_drop(account);
         rsmd_account_drop(model[i].account);
     }
-}
-
-int main(void)
-{
-#define SHARES_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        SHARES_TEST(one_user_never_has_all),
-        SHARES_TEST(root_is_bound_by_the_total),
-        SHARES_TEST(amounts_are_taken_whole_or_not),
-        SHARES_TEST(small_limits),
-        SHARES_TEST(what_is_configured),
-        SHARES_TEST(the_daemons_own_user_is_like_root),
-        SHARES_TEST(a_connection_has_three_quarters_of_the_descriptors),
-        SHARES_TEST(a_far_node_has_the_share_of_one_user),
-        SHARES_TEST(the_same_number_on_two_nodes_is_two_users),
-        SHARES_TEST(an_account_lives_while_it_is_needed),
-        SHARES_TEST(a_wrong_sum_is_noticed),
-        SHARES_TEST(random_users),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,6 @@ struct settings settings;
 
 static void *serve(void *argument)
 {
-    (void)argument;
     (void)ivshmem_server_run(listener, memory, settings.vectors, stop);
     return NULL;
 }
@@ -35,7 +34,6 @@ static void on_node_state(void *context, struct rsm_node_port *port, uint32_t no
                           uint64_t epoch)
 {
     struct host *of = context;
-    (void)port;
     of->peer = up ? node : 0;
     of->epoch = up ? epoch : of->epoch;
     of->downs += !up;
@@ -186,7 +184,6 @@ int begin(void **state)
 int end(void **state)
 {
     static const uint64_t one = 1;
-    (void)state;
     if (segment.conn != NULL)
         disconnect_it();
     import_ops->close(importer);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "rsm/transport.h"
 #include "session.h"
 #include "transport/ntb/node/window.h"
