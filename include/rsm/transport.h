@@ -510,11 +510,12 @@ struct rsm_extent {
  * which never change.
  *
  * `descriptors` and `threads` are the most that rsmd's process has for this connection at a time,
- * whatever the importer does, until revoke() has returned. rsmd charges them to the importer's user
- * before the importer gets the offer, and refuses the connection if that exceeds the share. So a
- * transport that accepts a socket for each connection counts it here, closes sockets beyond that
- * number, and closes the rest in revoke(). A resource of no connection, such as a socket whose
- * sender has not named an offer yet, is not charged: the transport limits it to a small number.
+ * whatever the importer does, until the offer has ended: revoke() has returned, or the transport
+ * has reported the end by revoked(). rsmd charges them to the importer's user before the importer
+ * gets the offer, and refuses the connection if that exceeds the share. So a transport that accepts
+ * a socket for each connection counts it here, closes sockets beyond that number, and closes the
+ * rest in revoke(). A resource of no connection, such as a socket whose sender has not named an
+ * offer yet, is not charged: the transport limits it to a small number.
  */
 struct rsm_node_offer {
     struct rsm_node_port *port;
@@ -611,7 +612,8 @@ struct rsm_node_job {
 
 /**
  * What a node half reports to rsmd from within dispatch() and the done() of a job, and only there.
- * rsmd passes the same table and context each time. `made` is an offer that has not been revoked.
+ * rsmd passes the same table and context each time. `made` is an offer that has not been revoked,
+ * and in revoked() one that is ending.
  * Within lost() rsmd may revoke it, and within any upcall it may revoke other offers; the transport
  * must therefore not rely on its lists being unchanged after an upcall. rsmd ignores an offer that
  * it does not know.
@@ -648,6 +650,11 @@ struct rsm_node_upcalls {
      *         not know the offer).
      */
     enum rsm_status (*submit)(void *context, struct rsm_node_offer *made, struct rsm_node_job *job);
+    /** The offer, for which revoke_begin() has returned false, has ended: no access by it can
+     *  arrive any more. When this returns, rsmd does not know the offer any more, and the transport
+     *  frees it; rsmd may have freed the offer's extents meanwhile. An rsmd that calls
+     *  revoke_begin() has this upcall. */
+    void (*revoked)(void *context, struct rsm_node_offer *made);
 };
 
 /** The exporter's signals over the fabric; for ports with event_fd() and dispatch(). */
@@ -768,8 +775,8 @@ struct rsm_node_ops {
                              struct rsm_offer *offer, struct rsm_node_offer **made);
     /** End the offer. After this returns, the fabric carries no further access by it, if the fabric
      *  can prevent it; if it cannot (shared memory), the exporter leaves the extent. It always
-     *  succeeds, and does not wait for the importer's host. doc/transports.md has what is reserved
-     *  for fabrics where that takes long ("A revoke that ends later"). */
+     *  succeeds, and does not wait for the importer's host. A fabric where that takes long has
+     *  revoke_begin(), too. */
     void (*revoke)(struct rsm_node_port *port, struct rsm_node_offer *made);
 
     /* rsmd --check: optional; NULL: nothing is known before open() */
@@ -864,6 +871,22 @@ struct rsm_node_ops {
     const struct rsm_node_signal_ops *signals; /**< NULL: the daemons carry signals */
     const struct rsm_node_import_ops *imports; /**< NULL: processes of other hosts connect with an
                                                     offer as the exporter's node made it */
+
+    /* a revoke that ends later: optional; with dispatch() only, and not with `imports` */
+
+    /**
+     * Begin what revoke() does, and return without waiting. True: the offer has ended, as after
+     * revoke(), and no more follows. False: it is ending, and the transport calls the upcall
+     * revoked() when no access by it can arrive any more, but not from here. In between the
+     * transport names the offer in no other upcall, and its extents and its charge stay. done() of
+     * a job that was submitted before still comes.
+     *
+     * rsmd calls nothing for an offer that is ending but revoke(), and that only if revoked() has
+     * not come within half of the peer time-out, or if rsmd ends or is replaced. revoke() then ends
+     * the offer at once, by whatever means, and no revoked() follows. An rsmd that does not know
+     * this operation calls revoke() alone, for every offer.
+     */
+    bool (*revoke_begin)(struct rsm_node_port *port, struct rsm_node_offer *made);
 };
 
 /** Initialises the version and the sizes at the beginning of a table. */

@@ -328,6 +328,8 @@ const char *rsmcore_node_ops_flaw(const struct rsm_node_ops *given)
         return "extent_take and offer_take come together";
     if (!ops.limit_users != !ops.extent_make_for)
         return "limit_users and extent_make_for come together";
+    if (ops.revoke_begin && (!ops.dispatch || ops.imports))
+        return "revoke_begin needs dispatch, and excludes imports";
     flaw = node_signals_flaw(&ops);
     return flaw != NULL ? flaw : node_imports_flaw(ops.imports);
 }

@@ -4,11 +4,12 @@
 #define RSMPERF_BENCH_H
 
 #include <rsmapi.h>
+#include <sisci_api.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "limits.h"
 #include "options.h"
-#include "sisci_near.h"
 #include "wire.h"
 
 enum { ANSWER_MS = 10000 }; /* time limit for one answer of the remote side */
@@ -17,6 +18,21 @@ enum { ANSWER_MS = 10000 }; /* time limit for one answer of the remote side */
 struct link {
     rsm_memseg_import_handle_t handle;
     rsmapi_barrier_t barrier;
+};
+
+enum { SISCI_QUEUE_ENTRIES = 8 };
+
+/** What an importer has to measure SISCI: a connection, its map, interrupts, a queue. */
+struct sisci_near {
+    bool initialized;
+    sci_desc_t sd;
+    sci_remote_segment_t segment;
+    sci_map_t map;
+    volatile void *mapped;
+    sci_remote_interrupt_t awaited, called; /**< of a lane: without and with a callback */
+    sci_local_segment_t source;             /**< of transfers by DMA */
+    sci_dma_queue_t queue;
+    void *rsm_mapped; /**< the data segment, by RSMAPI, beside which stores are compared */
 };
 
 struct bench {
@@ -30,6 +46,7 @@ struct bench {
     uint32_t command_id;
     size_t page;
     size_t bytes;    /**< of the data segment, `buffer` and the partner's memory */
+    size_t transfer; /**< bytes of one transfer of the gauge that is taken */
     uint8_t *buffer; /**< private */
     rsm_localmemory_handle_t registration; /**< of `buffer`; NULL: it was not asked for */
     void *spare;                           /**< a private page, to be exported */
@@ -60,6 +77,9 @@ int bench_notify(struct bench *bench);
 
 /** Remember which call failed. Returns @p error. */
 int bench_failed(struct bench *bench, const char *call, int error);
+
+/** What a SISCI call has reported, as one of these errors; the call is remembered. */
+int sisci_failed(struct bench *bench, const char *call, sci_error_t error);
 
 /** Spin until *word is no longer @p old; at most ANSWER_MS. */
 int spin_until_not(const _Atomic uint64_t *word, uint64_t old);

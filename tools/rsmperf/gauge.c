@@ -41,29 +41,29 @@ struct pace {
     double slice_ns;
 };
 
-static int begin(const struct side *side, struct bench *bench, size_t bytes)
+static int begin(const struct side *side, struct bench *bench)
 {
-    return side->begin == NULL ? RSM_SUCCESS : side->begin(bench, bytes);
+    return side->begin == NULL ? RSM_SUCCESS : side->begin(bench);
 }
 
 /* Also after a failure, whose code is kept. */
-static int end(const struct side *side, struct bench *bench, size_t bytes, int error)
+static int end(const struct side *side, struct bench *bench, int error)
 {
     const char *failed_call = bench->failed_call;
-    int ended = side->end == NULL ? RSM_SUCCESS : side->end(bench, bytes);
+    int ended = side->end == NULL ? RSM_SUCCESS : side->end(bench);
     if (error == RSM_SUCCESS)
         return ended;
     bench->failed_call = failed_call;
     return error;
 }
 
-static int warm_up(const struct gauge *gauge, struct pace *pace, struct bench *bench, size_t bytes)
+static int warm_up(const struct gauge *gauge, struct pace *pace, struct bench *bench)
 {
-    unsigned step = gauge->stream ? gauge_window(bytes) : 1;
+    unsigned step = gauge->stream ? gauge_window(bench->transfer) : 1;
     double best = 0, ns;
-    int error = begin(pace->side, bench, bytes);
+    int error = begin(pace->side, bench);
     for (int i = 0; i < WARM_UPS && error == RSM_SUCCESS; i++) {
-        error = pace->side->run(bench, bytes, step, &ns);
+        error = pace->side->run(bench, step, &ns);
         if (i == 0 || ns < best)
             best = ns;
     }
@@ -74,25 +74,24 @@ static int warm_up(const struct gauge *gauge, struct pace *pace, struct bench *b
         pace->batch = step * (times < max ? (unsigned)times + 1 : max);
     }
     if (error == RSM_SUCCESS)
-        error = pace->side->run(bench, bytes, pace->batch, &ns);
-    return end(pace->side, bench, bytes, error);
+        error = pace->side->run(bench, pace->batch, &ns);
+    return end(pace->side, bench, error);
 }
 
-static int take_slice(const struct pace *pace, struct bench *bench, size_t bytes,
-                      struct slice *slice)
+static int take_slice(const struct pace *pace, struct bench *bench, struct slice *slice)
 {
-    int error = begin(pace->side, bench, bytes);
+    int error = begin(pace->side, bench);
     double start = clock_ns(), passed = 0;
     memset(slice, 0, offsetof(struct slice, value));
     while (error == RSM_SUCCESS && (passed < pace->slice_ns || slice->seen < SLICE_SAMPLES_MIN) &&
            (passed < SLICES_MAX * pace->slice_ns || slice->seen == 0)) {
         double ns;
-        error = pace->side->run(bench, bytes, pace->batch, &ns);
+        error = pace->side->run(bench, pace->batch, &ns);
         if (error == RSM_SUCCESS)
             samples_add(slice, ns / pace->batch);
         passed = clock_ns() - start;
     }
-    return end(pace->side, bench, bytes, error);
+    return end(pace->side, bench, error);
 }
 
 int gauge_take(const struct gauge *gauge, struct bench *bench, size_t bytes, unsigned time_ms,
@@ -101,13 +100,14 @@ int gauge_take(const struct gauge *gauge, struct bench *bench, size_t bytes, uns
     double slice_ns = time_ms * NS_PER_MS / REPETITIONS / 2;
     struct pace our_pace = {.side = &gauge->ours, .slice_ns = slice_ns};
     struct pace limit_pace = {.side = &gauge->limit, .slice_ns = slice_ns};
-    int error = warm_up(gauge, &our_pace, bench, bytes);
+    bench->transfer = bytes;
+    int error = warm_up(gauge, &our_pace, bench);
     if (error == RSM_SUCCESS && limit != NULL)
-        error = warm_up(gauge, &limit_pace, bench, bytes);
+        error = warm_up(gauge, &limit_pace, bench);
     for (unsigned i = 0; i < REPETITIONS && error == RSM_SUCCESS; i++) {
-        error = take_slice(&our_pace, bench, bytes, &ours->slice[i]);
+        error = take_slice(&our_pace, bench, &ours->slice[i]);
         if (error == RSM_SUCCESS && limit != NULL)
-            error = take_slice(&limit_pace, bench, bytes, &limit->slice[i]);
+            error = take_slice(&limit_pace, bench, &limit->slice[i]);
     }
     return error;
 }

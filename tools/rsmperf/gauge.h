@@ -11,10 +11,10 @@
 
 /** How something is done. Functions return as those of bench.h; all but `run` may be NULL. */
 struct side {
-    int (*begin)(struct bench *bench, size_t bytes);
+    int (*begin)(struct bench *bench);
     /** Do it @p batch times; *ns: what these took together. */
-    int (*run)(struct bench *bench, size_t bytes, unsigned batch, double *ns);
-    int (*end)(struct bench *bench, size_t bytes);
+    int (*run)(struct bench *bench, unsigned batch, double *ns);
+    int (*end)(struct bench *bench);
 };
 
 struct gauge {

@@ -8,7 +8,8 @@
 #include "gauge.h"
 #include "machine.h"
 
-size_t importer_bytes(const struct options *options)
+/* The largest of the sizes that are wanted, in whole pages. */
+static size_t importer_bytes(const struct options *options)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), largest = page;
     for (unsigned i = 0; i < options->size_count; i++)

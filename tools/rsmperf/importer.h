@@ -40,7 +40,4 @@ struct importer_task {
 /** Be an importer until the other end of the socket is closed. */
 _Noreturn void importer_main(const struct importer_task *task);
 
-/** The largest of the sizes that are wanted, in whole pages. */
-size_t importer_bytes(const struct options *options);
-
 #endif

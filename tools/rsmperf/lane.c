@@ -18,8 +18,7 @@ enum {
 };
 #define NS_PER_MS 1e6
 
-/* --- the answer page ---------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ the answer page */
 
 static int connect_answer(rsmapi_controller_handle_t controller, uint32_t node, uint32_t id,
                           rsm_memseg_import_handle_t *answer, rsmapi_barrier_t *barrier)
@@ -65,8 +64,71 @@ static bool is_over(struct lane *lane)
     return atomic_load(lane->stopping) || !importer_is_there(lane);
 }
 
-/* --- work --------------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ for SISCI */
+
+static sci_error_t make_segment(struct sisci_remote *remote, unsigned adapter, size_t bytes)
+{
+    sci_error_t error;
+    SCICreateSegment(remote->sd, &remote->segment, 0, bytes, NULL, NULL, SCI_FLAG_AUTO_ID, &error);
+    if (error == SCI_ERR_OK)
+        SCIPrepareSegment(remote->segment, adapter, 0, &error);
+    if (error == SCI_ERR_OK)
+        SCISetSegmentAvailable(remote->segment, adapter, 0, &error);
+    return error;
+}
+
+/* Make all of it; @p callback is of `called`, with @p argument. sisci_remote_close() is due in any
+ * case. */
+static sci_error_t sisci_remote_open(struct sisci_remote *remote, unsigned adapter, size_t bytes,
+                                     sci_cb_interrupt_t callback, void *argument)
+{
+    sci_error_t error;
+    *remote = (struct sisci_remote){.initialized = false};
+    SCIInitialize(0, &error);
+    if (error != SCI_ERR_OK)
+        return error;
+    remote->initialized = true;
+    SCIOpen(&remote->sd, 0, &error);
+    if (error == SCI_ERR_OK)
+        error = make_segment(remote, adapter, bytes);
+    if (error == SCI_ERR_OK)
+        SCICreateInterrupt(remote->sd, &remote->awaited, adapter, &remote->awaited_number, NULL,
+                           NULL, 0, &error);
+    if (error == SCI_ERR_OK)
+        SCICreateInterrupt(remote->sd, &remote->called, adapter, &remote->called_number, callback,
+                           argument, SCI_FLAG_USE_CALLBACK, &error);
+    return error;
+}
+
+static void sisci_remote_close(struct sisci_remote *remote)
+{
+    sci_error_t error;
+    if (!remote->initialized)
+        return;
+    if (remote->segment != NULL) /* the importer may still be connected */
+        SCIRemoveSegment(remote->segment, SCI_FLAG_FORCE_REMOVE, &error);
+    if (remote->sd != NULL)
+        SCIClose(remote->sd, 0, &error);
+    SCITerminate();
+    remote->initialized = false;
+}
+
+/* Take a trigger of `awaited`. RSM_SUCCESS, RSMERR_TIMEOUT, or another error of RSMAPI. */
+static int sisci_remote_wait(const struct sisci_remote *remote, unsigned timeout_ms)
+{
+    sci_error_t error;
+    SCIWaitForInterrupt(remote->awaited, timeout_ms, 0, &error);
+    switch (error) {
+    case SCI_ERR_OK:
+        return RSM_SUCCESS;
+    case SCI_ERR_TIMEOUT:
+        return RSMERR_TIMEOUT;
+    default:
+        return RSMERR_CONN_ABORTED;
+    }
+}
+
+/* ------------------------------------------------------------------ work */
 
 static enum wire_mode mode_of(const struct lane *lane)
 {
@@ -159,8 +221,7 @@ static void work(struct lane *lane)
     }
 }
 
-/* --- beginning and end -------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ beginning and end */
 
 static int publish(struct lane *lane, void *memory, size_t bytes,
                    rsm_memseg_export_handle_t *segment, size_t where)

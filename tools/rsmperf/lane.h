@@ -5,11 +5,20 @@
 
 #include <pthread.h>
 #include <rsmapi.h>
+#include <sisci_api.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "sisci_remote.h"
 #include "wire.h"
+
+/** What a lane has for an importer that measures SISCI: a segment and two interrupts. */
+struct sisci_remote {
+    bool initialized;
+    sci_desc_t sd;
+    sci_local_segment_t segment;
+    sci_local_interrupt_t awaited, called; /**< without and with a callback */
+    unsigned awaited_number, called_number;
+};
 
 struct lane {
     pthread_t thread;

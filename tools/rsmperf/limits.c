@@ -67,8 +67,7 @@ static char receive_message(int socket, int *fd)
     return bytes[0];
 }
 
-/* --- the partner's side ------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ the partner's side */
 
 static void mirror(struct partner_page *page)
 {
@@ -118,8 +117,7 @@ static _Noreturn void be_partner(const struct partner *partner, int socket, pid_
     _exit(0);
 }
 
-/* --- our side ----------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ our side */
 
 static void *share(size_t bytes)
 {

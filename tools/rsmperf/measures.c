@@ -10,55 +10,51 @@ static int set_mode(struct bench *bench, rsm_barrier_mode_t mode)
                         rsm_memseg_import_set_mode(bench->data.handle, mode));
 }
 
-/* --- complete on return ------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ complete on return */
 
-int measure_put(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+int measure_put(struct bench *bench, unsigned batch, double *ns)
 {
     double start = clock_ns();
     int error = RSM_SUCCESS;
     for (unsigned i = 0; i < batch && error == RSM_SUCCESS; i++)
-        error = rsm_memseg_import_put(bench->data.handle, 0, bench->buffer, bytes);
+        error = rsm_memseg_import_put(bench->data.handle, 0, bench->buffer, bench->transfer);
     *ns = clock_ns() - start;
     return bench_failed(bench, "rsm_memseg_import_put", error);
 }
 
-int measure_get(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+int measure_get(struct bench *bench, unsigned batch, double *ns)
 {
     double start = clock_ns();
     int error = RSM_SUCCESS;
     for (unsigned i = 0; i < batch && error == RSM_SUCCESS; i++)
-        error = rsm_memseg_import_get(bench->data.handle, 0, bench->buffer, bytes);
+        error = rsm_memseg_import_get(bench->data.handle, 0, bench->buffer, bench->transfer);
     *ns = clock_ns() - start;
     return bench_failed(bench, "rsm_memseg_import_get", error);
 }
 
-static int run_put64(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_put64(struct bench *bench, unsigned batch, double *ns)
 {
     uint64_t *element = (void *)bench->buffer;
     double start = clock_ns();
     int error = RSM_SUCCESS;
-    (void)bytes;
     for (unsigned i = 0; i < batch && error == RSM_SUCCESS; i++)
         error = rsm_memseg_import_put64(bench->data.handle, 0, element, 1);
     *ns = clock_ns() - start;
     return bench_failed(bench, "rsm_memseg_import_put64", error);
 }
 
-static int run_get64(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_get64(struct bench *bench, unsigned batch, double *ns)
 {
     uint64_t *element = (void *)bench->buffer;
     double start = clock_ns();
     int error = RSM_SUCCESS;
-    (void)bytes;
     for (unsigned i = 0; i < batch && error == RSM_SUCCESS; i++)
         error = rsm_memseg_import_get64(bench->data.handle, 0, element, 1);
     *ns = clock_ns() - start;
     return bench_failed(bench, "rsm_memseg_import_get64", error);
 }
 
-/* --- within a barrier's span -------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ within a barrier's span */
 
 static int open_span(struct bench *bench)
 {
@@ -72,31 +68,28 @@ static int close_span(struct bench *bench)
                         rsm_memseg_import_close_barrier(&bench->data.barrier));
 }
 
-static int begin_explicit(struct bench *bench, size_t bytes)
+static int begin_explicit(struct bench *bench)
 {
-    (void)bytes;
     return set_mode(bench, RSM_BARRIER_MODE_EXPLICIT);
 }
 
-static int end_explicit(struct bench *bench, size_t bytes)
+static int end_explicit(struct bench *bench)
 {
-    (void)bytes;
     return set_mode(bench, RSM_BARRIER_MODE_IMPLICIT);
 }
 
-typedef int (*run_function)(struct bench *bench, size_t bytes, unsigned batch, double *ns);
+typedef int (*run_function)(struct bench *bench, unsigned batch, double *ns);
 
 /* Spans of a window each. */
-static int run_stream(struct bench *bench, size_t bytes, unsigned batch, double *ns,
-                      run_function run)
+static int run_stream(struct bench *bench, unsigned batch, double *ns, run_function run)
 {
-    unsigned window = gauge_window(bytes);
+    unsigned window = gauge_window(bench->transfer);
     double start = clock_ns(), inner;
     int error = RSM_SUCCESS;
     for (unsigned done = 0; done < batch && error == RSM_SUCCESS; done += window) {
         error = open_span(bench);
         if (error == RSM_SUCCESS)
-            error = run(bench, bytes, window, &inner);
+            error = run(bench, window, &inner);
         if (error == RSM_SUCCESS)
             error = close_span(bench);
     }
@@ -104,43 +97,41 @@ static int run_stream(struct bench *bench, size_t bytes, unsigned batch, double 
     return error;
 }
 
-static int run_put_stream(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_put_stream(struct bench *bench, unsigned batch, double *ns)
 {
-    return run_stream(bench, bytes, batch, ns, measure_put);
+    return run_stream(bench, batch, ns, measure_put);
 }
 
-static int run_get_stream(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_get_stream(struct bench *bench, unsigned batch, double *ns)
 {
-    return run_stream(bench, bytes, batch, ns, measure_get);
+    return run_stream(bench, batch, ns, measure_get);
 }
 
 /* The accesses alone; the closing barrier, which the others pay each time, is not in the time. */
-static int run_span(struct bench *bench, size_t bytes, unsigned batch, double *ns, run_function run)
+static int run_span(struct bench *bench, unsigned batch, double *ns, run_function run)
 {
     int error = open_span(bench);
     if (error == RSM_SUCCESS)
-        error = run(bench, bytes, batch, ns);
+        error = run(bench, batch, ns);
     return error == RSM_SUCCESS ? close_span(bench) : error;
 }
 
-static int run_put64_span(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_put64_span(struct bench *bench, unsigned batch, double *ns)
 {
-    return run_span(bench, bytes, batch, ns, run_put64);
+    return run_span(bench, batch, ns, run_put64);
 }
 
-static int run_get64_span(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_get64_span(struct bench *bench, unsigned batch, double *ns)
 {
-    return run_span(bench, bytes, batch, ns, run_get64);
+    return run_span(bench, batch, ns, run_get64);
 }
 
-/* --- barriers ----------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ barriers */
 
-static int run_barrier(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_barrier(struct bench *bench, unsigned batch, double *ns)
 {
     double start = clock_ns();
     int error = RSM_SUCCESS;
-    (void)bytes;
     for (unsigned i = 0; i < batch && error == RSM_SUCCESS; i++) {
         error = open_span(bench);
         if (error == RSM_SUCCESS)
@@ -150,36 +141,33 @@ static int run_barrier(struct bench *bench, size_t bytes, unsigned batch, double
     return error;
 }
 
-static int run_order(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_order(struct bench *bench, unsigned batch, double *ns)
 {
     double start = clock_ns();
     int error = RSM_SUCCESS;
-    (void)bytes;
     for (unsigned i = 0; i < batch && error == RSM_SUCCESS; i++)
         error = rsm_memseg_import_order_barrier(&bench->data.barrier);
     *ns = clock_ns() - start;
     return bench_failed(bench, "rsm_memseg_import_order_barrier", error);
 }
 
-/* --- limits ------------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ limits */
 
-int measure_copy_out(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+int measure_copy_out(struct bench *bench, unsigned batch, double *ns)
 {
-    *ns = limit_copy(bench->partner.memory, bench->buffer, bytes, batch);
+    *ns = limit_copy(bench->partner.memory, bench->buffer, bench->transfer, batch);
     return RSM_SUCCESS;
 }
 
-static int run_copy_in(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_copy_in(struct bench *bench, unsigned batch, double *ns)
 {
-    *ns = limit_copy(bench->buffer, bench->partner.memory, bytes, batch);
+    *ns = limit_copy(bench->buffer, bench->partner.memory, bench->transfer, batch);
     return RSM_SUCCESS;
 }
 
-static int run_fence(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_fence(struct bench *bench, unsigned batch, double *ns)
 {
     (void)bench;
-    (void)bytes;
     *ns = limit_fence(batch);
     return RSM_SUCCESS;
 }

@@ -20,10 +20,10 @@ extern const struct gauge gauge_sci_trigger, gauge_sci_callback;
 extern const struct gauge gauge_sci_dma, gauge_sci_dma_queue;
 
 /* What several gauges have as a side; as `run` of struct side. */
-int measure_put(struct bench *bench, size_t bytes, unsigned batch, double *ns);
-int measure_get(struct bench *bench, size_t bytes, unsigned batch, double *ns);
-int measure_copy_out(struct bench *bench, size_t bytes, unsigned batch, double *ns);
-int measure_post_sleep(struct bench *bench, size_t bytes, unsigned batch, double *ns);
+int measure_put(struct bench *bench, unsigned batch, double *ns);
+int measure_get(struct bench *bench, unsigned batch, double *ns);
+int measure_copy_out(struct bench *bench, unsigned batch, double *ns);
+int measure_post_sleep(struct bench *bench, unsigned batch, double *ns);
 
 /** Let @p ask wake a sleeper, @p batch times. */
 int measure_asleep(struct bench *bench, int (*ask)(struct bench *bench), unsigned batch,

@@ -93,38 +93,32 @@ static const step export_steps[] = {make_create, make_publish};
 static const step import_steps[] = {make_connect, make_map};
 static const step all_steps[] = {make_create, make_publish, make_connect, make_map};
 
-static int run_create(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_create(struct bench *bench, unsigned batch, double *ns)
 {
-    (void)bytes;
     return run_steps(bench, export_steps, 0, 1, batch, ns);
 }
 
-static int run_publish(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_publish(struct bench *bench, unsigned batch, double *ns)
 {
-    (void)bytes;
     return run_steps(bench, export_steps, 1, 2, batch, ns);
 }
 
-static int run_connect(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_connect(struct bench *bench, unsigned batch, double *ns)
 {
-    (void)bytes;
     return run_steps(bench, import_steps, 0, 1, batch, ns);
 }
 
-static int run_map(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_map(struct bench *bench, unsigned batch, double *ns)
 {
-    (void)bytes;
     return run_steps(bench, import_steps, 1, 2, batch, ns);
 }
 
-static int run_setup(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_setup(struct bench *bench, unsigned batch, double *ns)
 {
-    (void)bytes;
     return run_steps(bench, all_steps, 0, 4, batch, ns);
 }
 
-/* --- limits ------------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ limits */
 
 static int run_trips(struct bench *bench, unsigned trips, unsigned batch, double *ns)
 {
@@ -135,23 +129,20 @@ static int run_trips(struct bench *bench, unsigned trips, unsigned batch, double
     return bench_failed(bench, "a descriptor from another process", error);
 }
 
-static int run_trip(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_trip(struct bench *bench, unsigned batch, double *ns)
 {
-    (void)bytes;
     return run_trips(bench, 1, batch, ns);
 }
 
-static int run_setup_trips(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_setup_trips(struct bench *bench, unsigned batch, double *ns)
 {
-    (void)bytes;
     return run_trips(bench, SETUP_TRIPS, batch, ns);
 }
 
-static int run_mmap(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_mmap(struct bench *bench, unsigned batch, double *ns)
 {
     int error = RSM_SUCCESS;
     *ns = 0;
-    (void)bytes;
     for (unsigned i = 0; i < batch && error == RSM_SUCCESS; i++)
         error = limit_mmap(&bench->partner, bench->page, ns);
     return bench_failed(bench, "mmap", error);

@@ -11,26 +11,22 @@ static void pause_ns(double ns)
         continue;
 }
 
-/* --- ours --------------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ ours */
 
-static int begin_sleep(struct bench *bench, size_t bytes)
+static int begin_sleep(struct bench *bench)
 {
-    (void)bytes;
     return bench_lane(bench, WIRE_SLEEP);
 }
 
-static int begin_spin(struct bench *bench, size_t bytes)
+static int begin_spin(struct bench *bench)
 {
-    (void)bytes;
     return bench_lane(bench, WIRE_SPIN);
 }
 
 /* Both sides put in a barrier's span: a put does not wait for its arrival, which the answer shows,
  * and perftest does not wait either. */
-static int begin_mirror(struct bench *bench, size_t bytes)
+static int begin_mirror(struct bench *bench)
 {
-    (void)bytes;
     int error = bench_lane(bench, WIRE_MIRROR);
     if (error == RSM_SUCCESS)
         error = bench_failed(
@@ -42,7 +38,7 @@ static int begin_mirror(struct bench *bench, size_t bytes)
     return error;
 }
 
-static int end_mirror(struct bench *bench, size_t bytes)
+static int end_mirror(struct bench *bench)
 {
     int error = bench_failed(bench, "rsm_memseg_import_close_barrier",
                              rsm_memseg_import_close_barrier(&bench->command.barrier));
@@ -51,19 +47,17 @@ static int end_mirror(struct bench *bench, size_t bytes)
                      rsm_memseg_import_set_mode(bench->command.handle, RSM_BARRIER_MODE_IMPLICIT));
     if (error == RSM_SUCCESS)
         error = restored;
-    int slept = begin_sleep(bench, bytes);
+    int slept = begin_sleep(bench);
     return error == RSM_SUCCESS ? slept : error;
 }
 
-static int begin_notify(struct bench *bench, size_t bytes)
+static int begin_notify(struct bench *bench)
 {
-    (void)bytes;
     return bench_lane(bench, WIRE_NOTIFY);
 }
 
-static int end_notify(struct bench *bench, size_t bytes)
+static int end_notify(struct bench *bench)
 {
-    (void)bytes;
     return bench_lane_back(bench);
 }
 
@@ -86,30 +80,26 @@ int measure_asleep(struct bench *bench, int (*ask)(struct bench *bench), unsigne
     return run_post(bench, ask, batch, ASLEEP_NS, ns);
 }
 
-static int run_post_spin(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_post_spin(struct bench *bench, unsigned batch, double *ns)
 {
-    (void)bytes;
     return run_post(bench, bench_ask, batch, 0, ns);
 }
 
-int measure_post_sleep(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+int measure_post_sleep(struct bench *bench, unsigned batch, double *ns)
 {
-    (void)bytes;
     return measure_asleep(bench, bench_ask, batch, ns);
 }
 
-static int run_notify_sleep(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_notify_sleep(struct bench *bench, unsigned batch, double *ns)
 {
-    (void)bytes;
     return measure_asleep(bench, bench_notify, batch, ns);
 }
 
 /* One way is half of the round trip. */
-static int run_pingpong(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_pingpong(struct bench *bench, unsigned batch, double *ns)
 {
     int error = RSM_SUCCESS;
     double start = clock_ns();
-    (void)bytes;
     for (unsigned i = 0; i < batch && error == RSM_SUCCESS; i++) {
         uint64_t old = atomic_load(&bench->answer->pong), ping = old + 1;
         error = rsm_memseg_import_put64(bench->command.handle,
@@ -121,24 +111,20 @@ static int run_pingpong(struct bench *bench, size_t bytes, unsigned batch, doubl
     return bench_failed(bench, "put and its mirrored put", error);
 }
 
-/* --- limits ------------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ limits */
 
-static int begin_line(struct bench *bench, size_t bytes)
+static int begin_line(struct bench *bench)
 {
-    (void)bytes;
     return partner_send(&bench->partner, PARTNER_LINE);
 }
 
-static int begin_eventfd(struct bench *bench, size_t bytes)
+static int begin_eventfd(struct bench *bench)
 {
-    (void)bytes;
     return partner_send(&bench->partner, PARTNER_EVENTFD);
 }
 
-static int end_limit(struct bench *bench, size_t bytes)
+static int end_limit(struct bench *bench)
 {
-    (void)bytes;
     return partner_rest(&bench->partner);
 }
 
@@ -153,23 +139,20 @@ static int run_lines(struct bench *bench, unsigned batch, double *ns, double tri
 }
 
 /* There and back, as the event and the word that answers it. */
-static int run_line_round(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_line_round(struct bench *bench, unsigned batch, double *ns)
 {
-    (void)bytes;
     return run_lines(bench, batch, ns, 1);
 }
 
-static int run_line_half(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_line_half(struct bench *bench, unsigned batch, double *ns)
 {
-    (void)bytes;
     return run_lines(bench, batch, ns, 0.5);
 }
 
-static int run_eventfd(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_eventfd(struct bench *bench, unsigned batch, double *ns)
 {
     int error = RSM_SUCCESS;
     *ns = 0;
-    (void)bytes;
     for (unsigned i = 0; i < batch && error == RSM_SUCCESS; i++) {
         pause_ns(ASLEEP_NS);
         double start = clock_ns();

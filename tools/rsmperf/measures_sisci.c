@@ -4,31 +4,29 @@
 
 enum { STORE_BYTES = 4096 };
 
-/* --- copies ------------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ copies */
 
-static int copy(struct bench *bench, size_t bytes, unsigned batch, double *ns, unsigned flags)
+static int copy(struct bench *bench, unsigned batch, double *ns, unsigned flags)
 {
     sci_error_t error = SCI_ERR_OK;
     double start = clock_ns();
     for (unsigned i = 0; i < batch && error == SCI_ERR_OK; i++)
-        SCIMemCpy(NULL, bench->buffer, bench->sisci.map, 0, bytes, flags, &error);
+        SCIMemCpy(NULL, bench->buffer, bench->sisci.map, 0, bench->transfer, flags, &error);
     *ns = clock_ns() - start;
     return sisci_failed(bench, "SCIMemCpy", error);
 }
 
-static int run_memcpy(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_memcpy(struct bench *bench, unsigned batch, double *ns)
 {
-    return copy(bench, bytes, batch, ns, 0);
+    return copy(bench, batch, ns, 0);
 }
 
-static int run_memcpy_read(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_memcpy_read(struct bench *bench, unsigned batch, double *ns)
 {
-    return copy(bench, bytes, batch, ns, SCI_FLAG_BLOCK_READ);
+    return copy(bench, batch, ns, SCI_FLAG_BLOCK_READ);
 }
 
-/* --- stores through maps -----------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ stores through maps */
 
 __attribute__((noinline)) static double store_words(volatile void *to, size_t bytes, unsigned batch)
 {
@@ -40,20 +38,19 @@ __attribute__((noinline)) static double store_words(volatile void *to, size_t by
     return clock_ns() - start;
 }
 
-static int run_store(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_store(struct bench *bench, unsigned batch, double *ns)
 {
-    *ns = store_words(bench->sisci.mapped, bytes, batch);
+    *ns = store_words(bench->sisci.mapped, bench->transfer, batch);
     return RSM_SUCCESS;
 }
 
-static int run_rsm_store(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_rsm_store(struct bench *bench, unsigned batch, double *ns)
 {
-    *ns = store_words(bench->sisci.rsm_mapped, bytes, batch);
+    *ns = store_words(bench->sisci.rsm_mapped, bench->transfer, batch);
     return RSM_SUCCESS;
 }
 
-/* --- triggers ----------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ triggers */
 
 static int ask_by(struct bench *bench, sci_remote_interrupt_t interrupt)
 {
@@ -75,51 +72,45 @@ static int ask_callback(struct bench *bench)
     return ask_by(bench, bench->sisci.called);
 }
 
-static int begin_trigger(struct bench *bench, size_t bytes)
+static int begin_trigger(struct bench *bench)
 {
-    (void)bytes;
     return bench_lane(bench, WIRE_INTERRUPT);
 }
 
 /* What ends the mode comes the mode's own way. */
-static int end_trigger(struct bench *bench, size_t bytes)
+static int end_trigger(struct bench *bench)
 {
-    (void)bytes;
     return bench_lane_by(bench, WIRE_SLEEP, ask_waiter);
 }
 
-static int run_trigger(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_trigger(struct bench *bench, unsigned batch, double *ns)
 {
-    (void)bytes;
     return measure_asleep(bench, ask_waiter, batch, ns);
 }
 
-static int run_callback(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_callback(struct bench *bench, unsigned batch, double *ns)
 {
-    (void)bytes;
     return measure_asleep(bench, ask_callback, batch, ns);
 }
 
-/* --- DMA ---------------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ DMA */
 
-static int run_dma(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_dma(struct bench *bench, unsigned batch, double *ns)
 {
     const struct sisci_near *near = &bench->sisci;
     sci_error_t error = SCI_ERR_OK;
     double start = clock_ns();
     for (unsigned i = 0; i < batch && error == SCI_ERR_OK; i++)
-        SCIStartDmaTransfer(near->queue, near->source, near->segment, 0, bytes, 0, NULL, NULL,
-                            SCI_FLAG_DMA_WAIT, &error);
+        SCIStartDmaTransfer(near->queue, near->source, near->segment, 0, bench->transfer, 0, NULL,
+                            NULL, SCI_FLAG_DMA_WAIT, &error);
     *ns = clock_ns() - start;
     return sisci_failed(bench, "SCIStartDmaTransfer", error);
 }
 
 /* What sci-dma has left is DONE. */
-static int begin_queue(struct bench *bench, size_t bytes)
+static int begin_queue(struct bench *bench)
 {
     sci_error_t error;
-    (void)bytes;
     SCIResetDMAQueue(bench->sisci.queue, 0, &error);
     return sisci_failed(bench, "SCIResetDMAQueue", error);
 }
@@ -135,13 +126,13 @@ static sci_error_t gather_and_post(const struct sisci_near *near, size_t bytes, 
     return error;
 }
 
-static int run_dma_queue(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+static int run_dma_queue(struct bench *bench, unsigned batch, double *ns)
 {
     sci_error_t error = SCI_ERR_OK;
     double start = clock_ns();
     for (unsigned left = batch; left > 0 && error == SCI_ERR_OK;) {
         unsigned entries = left < SISCI_QUEUE_ENTRIES ? left : SISCI_QUEUE_ENTRIES;
-        error = gather_and_post(&bench->sisci, bytes, entries);
+        error = gather_and_post(&bench->sisci, bench->transfer, entries);
         left -= entries;
     }
     *ns = clock_ns() - start;

@@ -131,7 +131,7 @@ static bool whole_number(const char *text, unsigned long min, unsigned long max,
     return number(text, min, max, value, &end) && *end == '\0';
 }
 
-/* --- sizes ----------------------------------------------------------------------------------- */
+/* ------------------------------------------------------------------ sizes */
 
 /* "4096", "4K", "64M"; ends at `*end`. */
 static bool take_size(const char *text, size_t *size, char **end)
@@ -184,40 +184,51 @@ static bool take_sizes(struct options *options, const char *text)
                     text);
 }
 
-/* --- other values ------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ other values */
 
-static bool take_only(struct options *options, const char *text)
+static const char *gauge_name(unsigned i)
+{
+    return gauges[i]->name;
+}
+
+static const char *beside_name(unsigned i)
+{
+    return beside_names[i];
+}
+
+/* Names out of @p count, separated by commas, as bits. */
+static bool take_names(const char *option, const char *what, const char *text,
+                       const char *(*name)(unsigned i), unsigned count, uint64_t *bits)
 {
     char list[LIST_BYTES], *rest = NULL;
     if (snprintf(list, sizeof list, "%s", text) >= (int)sizeof list)
-        return expected("only", "a shorter list", text);
-    options->wanted = 0;
+        return expected(option, "a shorter list", text);
+    *bits = 0;
     for (char *word = strtok_r(list, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
         unsigned i = 0;
-        while (i < GAUGES && strcmp(gauges[i]->name, word) != 0)
+        while (i < count && strcmp(name(i), word) != 0)
             i++;
-        if (i == GAUGES)
-            return expected("only", "operations that --help lists", word);
-        options->wanted |= (uint64_t)1 << i;
+        if (i == count)
+            return expected(option, what, word);
+        *bits |= (uint64_t)1 << i;
     }
-    return options->wanted != 0 || expected("only", "operations that --help lists", text);
+    return *bits != 0 || expected(option, what, text);
+}
+
+static bool take_only(struct options *options, const char *text)
+{
+    return take_names("only", "operations that --help lists", text, gauge_name, GAUGES,
+                      &options->wanted);
 }
 
 static bool take_beside(struct options *options, const char *text)
 {
-    char list[LIST_BYTES], *rest = NULL;
-    bool any = false;
-    snprintf(list, sizeof list, "%s", text);
-    for (char *word = strtok_r(list, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
-        unsigned i = 0;
-        while (i < BESIDES && strcmp(beside_names[i], word) != 0)
-            i++;
-        if (i == BESIDES)
-            return expected("beside", "ucx, mpi or both", text);
-        any = options->beside[i] = true;
-    }
-    return any || expected("beside", "ucx, mpi or both", text);
+    uint64_t bits;
+    if (!take_names("beside", "ucx, mpi or both", text, beside_name, BESIDES, &bits))
+        return false;
+    for (unsigned i = 0; i < BESIDES; i++)
+        options->beside[i] |= (bits >> i & 1) != 0;
+    return true;
 }
 
 static bool take_pair(struct options *options, const char *text)
@@ -254,41 +265,37 @@ static bool take_controller(struct options *options, const char *text)
     return true;
 }
 
-static bool take_number(struct options *options, int code, const char *text)
+/* Options that are numbers, and members of struct options of 32 bits. */
+static const struct {
+    int code;
+    const char *name;
+    unsigned long min, max;
+    const char *what;
+    size_t offset;
+} numbers[] = {
+    {'i', "importers", 1, IMPORTERS_MAX, "a number from 1 to 16",
+     offsetof(struct options, importers)},
+    {'n', "node", 1, NODE_MAX, "a node id from 1 to 65535", offsetof(struct options, server_node)},
+    {'t', "time", TIME_LEAST_MS, TIME_MAX_MS, "milliseconds, 1 to 60000",
+     offsetof(struct options, time_ms)},
+    {OPTION_ADAPTER, "adapter", 0, ADAPTER_MAX, "a number from 0 to 255",
+     offsetof(struct options, adapter)},
+    {OPTION_ID, "id", 0x400000, 0x7fffffff, "a segment id from 0x400000 to 0x7fffffff",
+     offsetof(struct options, id)},
+    {OPTION_TURNS, "turns", 1, TURNS_MAX, "a number from 1 to 15", offsetof(struct options, turns)},
+};
+
+static bool take_directory(struct options *options, const char *text)
 {
-    unsigned long value;
-    switch (code) {
-    case 'n':
-        if (!whole_number(text, 1, NODE_MAX, &value))
-            return expected("node", "a node id from 1 to 65535", text);
-        options->server_node = (uint32_t)value;
-        return true;
-    case 'i':
-        if (!whole_number(text, 1, IMPORTERS_MAX, &value))
-            return expected("importers", "a number from 1 to 16", text);
-        options->importers = (unsigned)value;
-        return true;
-    case OPTION_ADAPTER:
-        if (!whole_number(text, 0, ADAPTER_MAX, &value))
-            return expected("adapter", "a number from 0 to 255", text);
-        options->adapter = (unsigned)value;
-        return true;
-    case 't':
-        if (!whole_number(text, TIME_LEAST_MS, TIME_MAX_MS, &value))
-            return expected("time", "milliseconds, 1 to 60000", text);
-        options->time_ms = (unsigned)value;
-        return true;
-    case OPTION_TURNS:
-        if (!whole_number(text, 1, TURNS_MAX, &value))
-            return expected("turns", "a number from 1 to 15", text);
-        options->turns = (unsigned)value;
-        return true;
-    default:
-        if (!whole_number(text, 0x400000, 0x7fffffff, &value))
-            return expected("id", "a segment id from 0x400000 to 0x7fffffff", text);
-        options->id = (uint32_t)value;
-        return true;
-    }
+    (void)options;
+    return *text == '\0' ? expected("runtime-dir", "a directory", text)
+                         : setenv("RSM_RUNTIME_DIR", text, 1) == 0;
+}
+
+static bool take_plot(struct options *options, const char *text)
+{
+    options->plot = text;
+    return *text != '\0' || expected("plot", "a file", text);
 }
 
 static bool take_format(struct options *options, enum format format)
@@ -307,53 +314,60 @@ static bool take_api(struct options *options, const char *text)
     return options->sisci || strcmp(text, "rsm") == 0 || expected("api", "rsm or sisci", text);
 }
 
+/* Options whose values have a syntax of their own. */
+static const struct {
+    int code;
+    bool (*take)(struct options *options, const char *text);
+} values[] = {
+    {'c', take_controller},
+    {'d', take_directory},
+    {'o', take_only},
+    {'s', take_sizes},
+    {OPTION_API, take_api},
+    {OPTION_BESIDE, take_beside},
+    {OPTION_LIMIT_DEVICE, take_devices},
+    {OPTION_PAIR, take_pair},
+    {OPTION_PLOT, take_plot},
+};
+
+static bool take_value(struct options *options, int code, const char *text)
+{
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (values[i].code == code)
+            return values[i].take(options, text);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        unsigned long number;
+        if (numbers[i].code != code)
+            continue;
+        if (!whole_number(text, numbers[i].min, numbers[i].max, &number))
+            return expected(numbers[i].name, numbers[i].what, text);
+        memcpy((char *)options + numbers[i].offset, &(uint32_t){(uint32_t)number},
+               sizeof(uint32_t));
+        return true;
+    }
+    return false; /* getopt has said why */
+}
+
 static bool take(struct options *options, int code)
 {
     switch (code) {
-    case 'c':
-        return take_controller(options, optarg);
-    case 'd':
-        return *optarg == '\0' ? expected("runtime-dir", "a directory", optarg)
-                               : setenv("RSM_RUNTIME_DIR", optarg, 1) == 0;
-    case 'o':
-        return take_only(options, optarg);
-    case 's':
-        return take_sizes(options, optarg);
     case 'r':
         options->registered = true;
         return true;
     case OPTION_CSV:
         return take_format(options, FORMAT_CSV);
-    case OPTION_API:
-        return take_api(options, optarg);
     case OPTION_JSON:
         return take_format(options, FORMAT_JSON);
     case OPTION_WIDE:
         return take_format(options, FORMAT_WIDE_TABLE);
-    case OPTION_PLOT:
-        options->plot = optarg;
-        return *optarg != '\0' || expected("plot", "a file", optarg);
     case OPTION_LIMIT_ARGS:
         options->limit_args = optarg;
         return true;
-    case OPTION_LIMIT_DEVICE:
-        return take_devices(options, optarg);
-    case OPTION_BESIDE:
-        return take_beside(options, optarg);
-    case OPTION_PAIR:
-        return take_pair(options, optarg);
     case OPTION_SERVE:
         options->role = ROLE_SERVE;
         return true;
-    case 'i':
-    case 'n':
-    case 't':
-    case OPTION_ADAPTER:
-    case OPTION_ID:
-    case OPTION_TURNS:
-        return take_number(options, code, optarg);
     default:
-        return false; /* getopt has said why */
+        return take_value(options, code, optarg);
     }
 }
 

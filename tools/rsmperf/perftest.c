@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "programs.h"
-#include "sisci_near.h"
 
 enum {
     LINE_BYTES = 512, /* longer ones are no table */
@@ -33,8 +32,7 @@ static const struct {
     {"sci-dma-queue", "ib_write_bw", true, SISCI_QUEUE_ENTRIES},
 };
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ reading */
 
 /* "#bytes #iterations t_min t_max t_typical t_avg t_stdev 99% 99.9%" in microseconds, or
  * "#bytes #iterations peak average rate" in Gb/s; comments and settings are around it. */

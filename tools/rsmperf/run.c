@@ -19,7 +19,6 @@
 #include "importer.h"
 #include "perftest.h"
 #include "serve.h"
-#include "targets.h"
 
 enum {
     REPLY_MS = 60000, /* beside the time that was asked for */
@@ -65,8 +64,7 @@ static void watch_for_stop(sigset_t *former)
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* --- children ----------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ children */
 
 /* In the parent: its pid, and the socket to it. In the child: 0, and the socket to the parent. */
 static pid_t start_child(const struct crew *crew, struct child *child, uint32_t node)
@@ -129,8 +127,7 @@ static bool receive(const struct crew *crew, const struct child *child, void *by
            recv(child->socket, bytes, length, 0) == (ssize_t)length;
 }
 
-/* --- beginning ---------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ beginning */
 
 struct parent {
     int socket;
@@ -226,8 +223,7 @@ static void stop(struct crew *crew)
     sigprocmask(SIG_SETMASK, &crew->former, NULL);
 }
 
-/* --- figures -----------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ figures */
 
 bool result_is_noisy(const struct result *result)
 {

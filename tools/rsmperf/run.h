@@ -54,4 +54,7 @@ void run_free(struct run *run);
 /** Whether repetitions of either side differ so much that the figure means little. */
 bool result_is_noisy(const struct result *result);
 
+/** Fill in `target` and `verdict` where something is expected of the figure: targets.c. */
+void target_judge(const struct options *options, struct result *result);
+
 #endif

@@ -37,8 +37,7 @@ static void watch_for_stop(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* --- requests ----------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ requests */
 
 static struct lane *free_lane(struct server *server)
 {
@@ -102,8 +101,7 @@ static bool work(struct server *server)
     return stop_signal != 0;
 }
 
-/* --- beginning and end -------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------ beginning and end */
 
 static int open_controller(struct server *server, const struct options *options, uint32_t *node,
                            const char **call)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "targets.h"
+#include "run.h"
 
 #include <stdio.h>
 #include <string.h>

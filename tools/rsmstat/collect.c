@@ -10,12 +10,12 @@
 #include "base/status.h"
 #include "daemon.h"
 #include "options.h"
-#include "others.h"
 #include "segments.h"
 
 /* More than any rsmd has; a liar's story ends there. */
 enum {
     SNAPSHOT_MS = 10000,
+    NS_PER_SECOND = 1000000000,
     CONTROLLERS_MAX = 256,
     USERS_MAX = 65536,
     INTERRUPTS_MAX = 65536,
@@ -46,6 +46,20 @@ static bool ask(struct collector *c, struct rsm_msg *msg, const char *what)
            fail(c, what, rsmcore_status_text((enum rsm_status)msg->status));
 }
 
+/* Append @p more items of @p size bytes to a list of @p count. @p list points to its pointer. */
+static bool append(struct collector *c, const char *what, void *list, size_t count,
+                   const void *items, size_t more, size_t size)
+{
+    void *grown;
+    memcpy(&grown, list, sizeof grown);
+    grown = realloc(grown, (count + more + 1) * size);
+    if (grown == NULL)
+        return fail(c, what, strerror(ENOMEM));
+    memcpy(list, &grown, sizeof grown);
+    memcpy((char *)grown + count * size, items, more * size);
+    return true;
+}
+
 /* ------------------------------------------------------------------ controllers */
 
 static struct controller *add_controller(struct collector *c, const char *name)
@@ -55,17 +69,11 @@ static struct controller *add_controller(struct collector *c, const char *name)
     snprintf(msg.u.controller.name, sizeof msg.u.controller.name, "%s", name);
     if (!ask(c, &msg, "controller"))
         return NULL;
-    struct controller *grown =
-        realloc(into->controllers, (into->controller_count + 1) * sizeof *grown);
-    if (grown == NULL) {
-        fail(c, "controllers", strerror(ENOMEM));
+    const struct controller made = {.about = msg.u.controller_reply};
+    if (!append(c, "controllers", &into->controllers, into->controller_count, &made, 1,
+                sizeof made))
         return NULL;
-    }
-    into->controllers = grown;
-    struct controller *made = &grown[into->controller_count++];
-    memset(made, 0, sizeof *made);
-    made->about = msg.u.controller_reply;
-    return made;
+    return &into->controllers[into->controller_count++];
 }
 
 static bool ask_topology(struct collector *c, struct rsm_msg *msg, uint32_t index, uint32_t first)
@@ -80,18 +88,16 @@ static bool ask_topology(struct collector *c, struct rsm_msg *msg, uint32_t inde
 static bool add_remotes(struct collector *c, struct controller *controller,
                         const struct rsm_topology_reply *page, bool *more)
 {
-    struct rsm_topology_remote *grown = realloc(
-        controller->remotes, (controller->remote_count + page->remote_count + 1) * sizeof *grown);
-    if (grown == NULL)
-        return fail(c, "topology", strerror(ENOMEM));
-    controller->remotes = grown;
-    *more = page->remote_count > 0;
-    for (uint32_t i = 0; *more && i < page->remote_count; i++) {
-        uint32_t count = controller->remote_count;
-        *more = count == 0 || page->remotes[i].node > grown[count - 1].node;
-        if (*more)
-            grown[controller->remote_count++] = page->remotes[i];
-    }
+    uint32_t last =
+        controller->remote_count > 0 ? controller->remotes[controller->remote_count - 1].node : 0;
+    uint32_t good = 0;
+    while (good < page->remote_count && page->remotes[good].node > last)
+        last = page->remotes[good++].node;
+    *more = good > 0 && good == page->remote_count;
+    if (!append(c, "topology", &controller->remotes, controller->remote_count, page->remotes, good,
+                sizeof page->remotes[0]))
+        return false;
+    controller->remote_count += good;
     return true;
 }
 
@@ -145,12 +151,9 @@ static bool collect_failed(struct collector *c)
         msg = (struct rsm_msg){.type = RSM_MSG_FAILED, .u.failed = {.first = into->failed_count}};
         if (!ask(c, &msg, "failed controllers"))
             return false;
-        struct rsm_failed_item *grown =
-            realloc(into->failed, (into->failed_count + page->count + 1) * sizeof *grown);
-        if (grown == NULL)
-            return fail(c, "failed controllers", strerror(ENOMEM));
-        into->failed = grown;
-        memcpy(grown + into->failed_count, page->items, page->count * sizeof *grown);
+        if (!append(c, "failed controllers", &into->failed, into->failed_count, page->items,
+                    page->count, sizeof page->items[0]))
+            return false;
         into->failed_count += page->count;
     } while (page->count > 0 && into->failed_count < page->total &&
              into->failed_count < CONTROLLERS_MAX);
@@ -158,16 +161,6 @@ static bool collect_failed(struct collector *c)
 }
 
 /* ------------------------------------------------------------------ links */
-
-static bool add_link(struct snapshot *into, const struct rsm_links_item *item)
-{
-    struct rsm_links_item *grown = realloc(into->links, (into->link_count + 1) * sizeof *grown);
-    if (grown == NULL)
-        return false;
-    into->links = grown;
-    grown[into->link_count++] = *item;
-    return true;
-}
 
 static bool collect_links(struct collector *c)
 {
@@ -185,26 +178,16 @@ static bool collect_links(struct collector *c)
             if (page->items[i].node < first)
                 return fail(c, "links", rsmcore_status_text(RSM_ST_PROTOCOL));
             first = page->items[i].node + 1;
-            if (!add_link(into, &page->items[i]))
-                return fail(c, "links", strerror(ENOMEM));
+            if (!append(c, "links", &into->links, into->link_count, &page->items[i], 1,
+                        sizeof page->items[i]))
+                return false;
+            into->link_count++;
         }
     } while (page->more != 0 && page->count > 0 && into->link_count < RSM_NODE_ID_MAX);
     return true;
 }
 
 /* ------------------------------------------------------------------ shares */
-
-static bool add_users(struct snapshot *into, const struct rsm_shares_reply *page)
-{
-    size_t count = into->user_count + page->count;
-    struct rsm_shares_user *grown = realloc(into->users, (count + 1) * sizeof *grown);
-    if (grown == NULL)
-        return false;
-    into->users = grown;
-    memcpy(grown + into->user_count, page->users, page->count * sizeof *grown);
-    into->user_count = count;
-    return true;
-}
 
 static bool collect_shares(struct collector *c)
 {
@@ -223,25 +206,15 @@ static bool collect_shares(struct collector *c)
                 return fail(c, "shares", rsmcore_status_text(RSM_ST_PROTOCOL));
             after = page->users[i].serial;
         }
-        if (!add_users(into, page))
-            return fail(c, "shares", strerror(ENOMEM));
+        if (!append(c, "shares", &into->users, into->user_count, page->users, page->count,
+                    sizeof page->users[0]))
+            return false;
+        into->user_count += page->count;
     } while (page->more != 0 && page->count > 0 && into->user_count < USERS_MAX);
     return true;
 }
 
 /* ------------------------------------------------------------------ interrupts */
-
-static bool add_interrupts(struct snapshot *into, const struct rsm_interrupts_reply *page)
-{
-    size_t count = into->interrupt_count + page->count;
-    struct rsm_interrupts_item *grown = realloc(into->interrupts, (count + 1) * sizeof *grown);
-    if (grown == NULL)
-        return false;
-    into->interrupts = grown;
-    memcpy(grown + into->interrupt_count, page->items, page->count * sizeof *grown);
-    into->interrupt_count = count;
-    return true;
-}
 
 static int by_number(const void *left, const void *right)
 {
@@ -264,8 +237,10 @@ static bool collect_interrupts(struct collector *c)
         /* Ascending, so that it ends. */
         if (page->next != 0 && (page->next <= after || page->next >= INTERRUPTS_MAX))
             return fail(c, "interrupts", rsmcore_status_text(RSM_ST_PROTOCOL));
-        if (!add_interrupts(into, page))
-            return fail(c, "interrupts", strerror(ENOMEM));
+        if (!append(c, "interrupts", &into->interrupts, into->interrupt_count, page->items,
+                    page->count, sizeof page->items[0]))
+            return false;
+        into->interrupt_count += page->count;
         after = page->next;
     } while (after != 0 && into->interrupt_count < INTERRUPTS_MAX);
     qsort(into->interrupts, into->interrupt_count, sizeof *into->interrupts, by_number);
@@ -350,4 +325,37 @@ void snapshot_free(struct snapshot *snapshot)
     free(snapshot->exports.list);
     free(snapshot->imports.list);
     free(snapshot);
+}
+
+/* ------------------------------------------------------------------ rates */
+
+static uint64_t carried(const struct snapshot *s, bool sent)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < s->link_count; i++)
+        bytes += sent ? s->links[i].sent_bytes : s->links[i].received_bytes;
+    return bytes;
+}
+
+/* Counters only grow, but a link may have been taken out of the daemon's list. */
+static double rate(uint64_t now, uint64_t before, double seconds)
+{
+    return now > before ? (double)(now - before) / seconds : 0;
+}
+
+void snapshot_compare(struct snapshot *snapshot, const struct snapshot *before)
+{
+    struct rates *rates = &snapshot->rates;
+    double seconds = (double)(snapshot->taken_ns - before->taken_ns) / NS_PER_SECOND;
+    bool answered = snapshot->failure[0] == '\0' && before->failure[0] == '\0';
+    bool same = snapshot->node == before->node && snapshot->pid == before->pid &&
+                snapshot->totals.connects >= before->totals.connects &&
+                snapshot->totals.events >= before->totals.events;
+    if (!answered || !same || !(seconds > 0))
+        return;
+    rates->known = true;
+    rates->connects = rate(snapshot->totals.connects, before->totals.connects, seconds);
+    rates->events = rate(snapshot->totals.events, before->totals.events, seconds);
+    rates->sent = rate(carried(snapshot, true), carried(before, true), seconds);
+    rates->received = rate(carried(snapshot, false), carried(before, false), seconds);
 }

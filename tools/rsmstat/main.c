@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rsmstat: what a node has. */
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "protocol/runtime.h"
-#include "gather.h"
+#include "collect.h"
 #include "options.h"
+#include "parallel.h"
 #include "show.h"
 #include "table.h"
-#include "watch.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -163,6 +168,64 @@ static void view_free(struct view *view)
     view->list = NULL;
 }
 
+/* What several daemons are asked. */
+struct round {
+    const struct rsmcore_runtime *runtime;
+    const uint32_t *list;
+    unsigned sections;
+    int interrupt;
+    struct snapshot **snapshots;
+};
+
+static void look_at(void *context, size_t i)
+{
+    struct round *round = context;
+    char path[RSM_PROTO_PATH_MAX];
+    rsmcore_runtime_socket(round->runtime, round->list[i], path);
+    round->snapshots[i] = snapshot_take(round->list[i], path, round->sections, round->interrupt);
+}
+
+/* Look at several nodes at the same time, so that several daemons that do not answer cost no more
+ * than one. Fill in snapshots[0] to [count - 1]. False: out of memory, and none is left there. */
+static bool gather(struct round *round, size_t count)
+{
+    bool complete = true;
+    parallel_each(count, PARALLEL_MAX, look_at, round);
+    for (size_t i = 0; i < count; i++)
+        complete &= round->snapshots[i] != NULL;
+    for (size_t i = 0; i < count && !complete; i++)
+        if (round->snapshots[i] != NULL)
+            snapshot_free(round->snapshots[i]);
+    return complete;
+}
+
+/* From now on SIGINT and SIGTERM end nothing, but make the returned descriptor readable. -1 with
+ * errno. */
+static int watch_begin(void)
+{
+    sigset_t ending;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    if (sigprocmask(SIG_BLOCK, &ending, NULL) < 0)
+        return -1;
+    return rsmcore_fd_above_stdio(signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+/* Whether one of them has come, or comes within @p ms. */
+static bool watch_ended(int interrupt, int ms)
+{
+    struct pollfd wait = {.fd = interrupt, .events = POLLIN};
+    int64_t until = rsm_deadline(ms);
+    for (;;) {
+        int ready = poll(&wait, 1, rsm_deadline_left_ms(until));
+        if (ready >= 0)
+            return ready > 0;
+        if (errno != EINTR)
+            return true;
+    }
+}
+
 static void compare(const struct view *view, const struct view *before)
 {
     for (size_t i = 0; i < view->count; i++)
@@ -180,8 +243,8 @@ static int look(const struct targets *targets, const struct options *options, in
     struct snapshot **snapshots = calloc(nodes.count + 1, sizeof(struct snapshot *));
     size_t count = 0;
     bool failed = nodes.failed || snapshots == NULL;
-    failed = failed || !gather(&targets->runtime, nodes.list, nodes.count, options->sections,
-                               interrupt, snapshots);
+    struct round round = {&targets->runtime, nodes.list, options->sections, interrupt, snapshots};
+    failed = failed || !gather(&round, nodes.count);
     if (!failed)
         count = nodes.count;
     struct view view = {snapshots, count};

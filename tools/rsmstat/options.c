@@ -12,15 +12,11 @@
 
 enum { INTERVAL_DEFAULT = 2, INTERVAL_MAX = 3600 };
 
+/* A section's option has this and the section's bit. */
+enum { OPTION_SECTION = 1 << 16 };
+
 enum option_code {
-    OPTION_CONTROLLERS = 256,
-    OPTION_TOPOLOGY,
-    OPTION_EXPORTS,
-    OPTION_IMPORTS,
-    OPTION_INTERRUPTS,
-    OPTION_LINKS,
-    OPTION_SHARES,
-    OPTION_COLOR,
+    OPTION_COLOR = 256,
     OPTION_JSON,
     OPTION_PROMETHEUS,
     OPTION_WATCH,
@@ -34,19 +30,19 @@ static const struct option known[] = {
     {"all-nodes", no_argument, NULL, 'a'},
     {"bytes", no_argument, NULL, OPTION_BYTES},
     {"color", optional_argument, NULL, OPTION_COLOR},
-    {"controllers", no_argument, NULL, OPTION_CONTROLLERS},
-    {"exports", no_argument, NULL, OPTION_EXPORTS},
+    {"controllers", no_argument, NULL, OPTION_SECTION | SECTION_CONTROLLERS},
+    {"exports", no_argument, NULL, OPTION_SECTION | SECTION_EXPORTS},
     {"help", no_argument, NULL, 'h'},
     {"human", no_argument, NULL, OPTION_HUMAN},
-    {"imports", no_argument, NULL, OPTION_IMPORTS},
-    {"interrupts", no_argument, NULL, OPTION_INTERRUPTS},
+    {"imports", no_argument, NULL, OPTION_SECTION | SECTION_IMPORTS},
+    {"interrupts", no_argument, NULL, OPTION_SECTION | SECTION_INTERRUPTS},
     {"json", no_argument, NULL, OPTION_JSON},
-    {"links", no_argument, NULL, OPTION_LINKS},
+    {"links", no_argument, NULL, OPTION_SECTION | SECTION_LINKS},
     {"node", required_argument, NULL, 'n'},
     {"prometheus", no_argument, NULL, OPTION_PROMETHEUS},
     {"runtime-dir", required_argument, NULL, 'd'},
-    {"shares", no_argument, NULL, OPTION_SHARES},
-    {"topology", no_argument, NULL, OPTION_TOPOLOGY},
+    {"shares", no_argument, NULL, OPTION_SECTION | SECTION_SHARES},
+    {"topology", no_argument, NULL, OPTION_SECTION | SECTION_TOPOLOGY},
     {"version", no_argument, NULL, OPTION_VERSION},
     {"watch", optional_argument, NULL, OPTION_WATCH},
     {"wide", no_argument, NULL, OPTION_WIDE},
@@ -138,22 +134,12 @@ static bool take_value(struct options *options, int code)
     case OPTION_WATCH:
         options->interval = INTERVAL_DEFAULT;
         return optarg == NULL || take_interval(options, optarg);
-    default:
-        return false; /* getopt has said why */
-    }
-}
-
-static bool take(struct options *options, int code)
-{
-    switch (code) {
     case 'a':
         options->all_nodes = true;
         return true;
     case OPTION_BYTES:
-        options->human = false;
-        return true;
     case OPTION_HUMAN:
-        options->human = true;
+        options->human = code == OPTION_HUMAN;
         return true;
     case OPTION_JSON:
         options->json = true;
@@ -164,30 +150,17 @@ static bool take(struct options *options, int code)
     case OPTION_WIDE:
         options->wide = true;
         return true;
-    case OPTION_CONTROLLERS:
-        options->sections |= SECTION_CONTROLLERS;
-        return true;
-    case OPTION_TOPOLOGY:
-        options->sections |= SECTION_TOPOLOGY;
-        return true;
-    case OPTION_LINKS:
-        options->sections |= SECTION_LINKS;
-        return true;
-    case OPTION_SHARES:
-        options->sections |= SECTION_SHARES;
-        return true;
-    case OPTION_EXPORTS:
-        options->sections |= SECTION_EXPORTS;
-        return true;
-    case OPTION_IMPORTS:
-        options->sections |= SECTION_IMPORTS;
-        return true;
-    case OPTION_INTERRUPTS:
-        options->sections |= SECTION_INTERRUPTS;
-        return true;
     default:
-        return take_value(options, code);
+        return false; /* getopt has said why */
     }
+}
+
+static bool take(struct options *options, int code)
+{
+    if (code < OPTION_SECTION)
+        return take_value(options, code);
+    options->sections |= (unsigned)code & SECTIONS_ALL;
+    return true;
 }
 
 static enum options_result settle(struct options *options, int argc, char *argv[])

@@ -45,48 +45,68 @@ static void end(FILE *out, uint64_t value)
     fprintf(out, "} %" PRIu64 "\n", value);
 }
 
-/* One number of each node. */
-static void totals(FILE *out, const struct nodes *nodes, const char *name, const char *help,
-                   uint64_t (*number)(const struct snapshot *s))
+/* A number at @p offset, of 32 or 64 bits. */
+struct number {
+    const char *name, *help;
+    size_t offset, size;
+    bool age; /* milliseconds, shown in seconds; 0: there is no sample */
+};
+
+#define NUMBER(type, member)                                                                       \
+    .offset = offsetof(type, member), .size = sizeof((const type *)0)->member
+
+/* Of each node. */
+static const struct number totals[] = {
+    {"exported_bytes", "Bytes of memory in all exported segments of the node.",
+     NUMBER(struct snapshot, totals.exported_bytes)},
+    {"segments", "Number of exported segments and imports of the node.",
+     NUMBER(struct snapshot, totals.segments)},
+    {"clients", "Number of processes connected to the daemon, rsmstat included.",
+     NUMBER(struct snapshot, totals.clients)},
+    {"connects_total", "Connections of importers to segments of the node since its daemon began.",
+     NUMBER(struct snapshot, totals.connects)},
+    {"events_total", "Events that the daemon has carried from and to other hosts since it began.",
+     NUMBER(struct snapshot, totals.events)},
+    {"longest_step_microseconds",
+     "Processor time that the daemon was at work at most before it looked for requests again.",
+     NUMBER(struct snapshot, totals.longest_step_us)},
+};
+
+/* Of each link. */
+static const struct number link_numbers[] = {
+    {"link_uptime_seconds", "Seconds since the link came up; no sample while it is down.",
+     NUMBER(struct rsm_links_item, up_ms), .age = true},
+    {"link_failure_age_seconds", "Seconds since the link last failed; no sample if it never did.",
+     NUMBER(struct rsm_links_item, failure_ms), .age = true},
+    {"link_sent_bytes_total", "Bytes that the daemon has sent over the link since it began.",
+     NUMBER(struct rsm_links_item, sent_bytes)},
+    {"link_received_bytes_total",
+     "Bytes that the daemon has received over the link since it began.",
+     NUMBER(struct rsm_links_item, received_bytes)},
+};
+
+static uint64_t number_of(const struct number *number, const void *object)
 {
-    metric(out, name, help);
+    uint32_t narrow;
+    uint64_t wide;
+    if (number->size == sizeof narrow) {
+        memcpy(&narrow, (const char *)object + number->offset, sizeof narrow);
+        return narrow;
+    }
+    memcpy(&wide, (const char *)object + number->offset, sizeof wide);
+    return wide;
+}
+
+static void show_total(FILE *out, const struct nodes *nodes, const struct number *number)
+{
+    metric(out, number->name, number->help);
     for (size_t i = 0; i < nodes->count; i++) {
         const struct snapshot *s = nodes->list[i];
         if (s->failure[0] != '\0')
             continue;
-        begin(out, name, s);
-        end(out, number(s));
+        begin(out, number->name, s);
+        end(out, number_of(number, s));
     }
-}
-
-static uint64_t exported_bytes(const struct snapshot *s)
-{
-    return s->totals.exported_bytes;
-}
-
-static uint64_t segments(const struct snapshot *s)
-{
-    return s->totals.segments;
-}
-
-static uint64_t clients(const struct snapshot *s)
-{
-    return s->totals.clients;
-}
-
-static uint64_t connects(const struct snapshot *s)
-{
-    return s->totals.connects;
-}
-
-static uint64_t events(const struct snapshot *s)
-{
-    return s->totals.events;
-}
-
-static uint64_t longest_step(const struct snapshot *s)
-{
-    return s->totals.longest_step_us;
 }
 
 static void show_up(FILE *out, const struct nodes *nodes)
@@ -120,69 +140,36 @@ static void show_controllers(FILE *out, const struct nodes *nodes)
     }
 }
 
-/* One number of each link; @p number says whether there is one. */
-static void links(FILE *out, const struct nodes *nodes, const char *name, const char *help,
-                  bool (*number)(const struct rsm_links_item *link, uint64_t *value))
+static void begin_link(FILE *out, const char *name, const struct snapshot *s, uint32_t to)
 {
     char remote[TEXT_BYTES];
-    uint64_t value;
-    metric(out, name, help);
-    for (size_t i = 0; i < nodes->count; i++) {
-        const struct snapshot *s = nodes->list[i];
-        for (uint32_t n = 0; n < s->link_count; n++) {
-            if (!number(&s->links[n], &value))
-                continue;
-            begin(out, name, s);
-            snprintf(remote, sizeof remote, "%" PRIu32, s->links[n].node);
-            label(out, "to", remote);
-            end(out, value);
+    begin(out, name, s);
+    snprintf(remote, sizeof remote, "%" PRIu32, to);
+    label(out, "to", remote);
+}
+
+static void show_link_states(FILE *out, const struct nodes *nodes)
+{
+    metric(out, "link_up",
+           "1 if the link to the daemon of another host, of node \"to\", is up, else 0.");
+    for (size_t i = 0; i < nodes->count; i++)
+        for (uint32_t n = 0; n < nodes->list[i]->link_count; n++) {
+            begin_link(out, "link_up", nodes->list[i], nodes->list[i]->links[n].node);
+            end(out, nodes->list[i]->links[n].state == RSM_LINK_UP);
         }
-    }
 }
 
-static bool link_is_up(const struct rsm_links_item *link, uint64_t *value)
+static void show_link_number(FILE *out, const struct nodes *nodes, const struct number *number)
 {
-    *value = link->state == RSM_LINK_UP;
-    return true;
-}
-
-static bool link_uptime(const struct rsm_links_item *link, uint64_t *value)
-{
-    *value = link->up_ms / 1000;
-    return link->up_ms != 0;
-}
-
-static bool link_failure_age(const struct rsm_links_item *link, uint64_t *value)
-{
-    *value = link->failure_ms / 1000;
-    return link->failure_ms != 0;
-}
-
-static bool link_sent(const struct rsm_links_item *link, uint64_t *value)
-{
-    *value = link->sent_bytes;
-    return true;
-}
-
-static bool link_received(const struct rsm_links_item *link, uint64_t *value)
-{
-    *value = link->received_bytes;
-    return true;
-}
-
-static void show_links(FILE *out, const struct nodes *nodes)
-{
-    links(out, nodes, "link_up",
-          "1 if the link to the daemon of another host, of node \"to\", is up, else 0.",
-          link_is_up);
-    links(out, nodes, "link_uptime_seconds",
-          "Seconds since the link came up; no sample while it is down.", link_uptime);
-    links(out, nodes, "link_failure_age_seconds",
-          "Seconds since the link last failed; no sample if it never did.", link_failure_age);
-    links(out, nodes, "link_sent_bytes_total",
-          "Bytes that the daemon has sent over the link since it began.", link_sent);
-    links(out, nodes, "link_received_bytes_total",
-          "Bytes that the daemon has received over the link since it began.", link_received);
+    metric(out, number->name, number->help);
+    for (size_t i = 0; i < nodes->count; i++)
+        for (uint32_t n = 0; n < nodes->list[i]->link_count; n++) {
+            uint64_t value = number_of(number, &nodes->list[i]->links[n]);
+            if (number->age && value == 0)
+                continue;
+            begin_link(out, number->name, nodes->list[i], nodes->list[i]->links[n].node);
+            end(out, number->age ? value / 1000 : value);
+        }
 }
 
 /* What of the node's limits is taken, and how much there is; nothing for a limit that is none. */
@@ -207,22 +194,12 @@ void show_prometheus(FILE *out, struct snapshot *const snapshots[], size_t count
 {
     const struct nodes nodes = {.list = snapshots, .count = count};
     show_up(out, &nodes);
-    totals(out, &nodes, "exported_bytes", "Bytes of memory in all exported segments of the node.",
-           exported_bytes);
-    totals(out, &nodes, "segments", "Number of exported segments and imports of the node.",
-           segments);
-    totals(out, &nodes, "clients", "Number of processes connected to the daemon, rsmstat included.",
-           clients);
-    totals(out, &nodes, "connects_total",
-           "Connections of importers to segments of the node since its daemon began.", connects);
-    totals(out, &nodes, "events_total",
-           "Events that the daemon has carried from and to other hosts since it began.", events);
-    totals(
-        out, &nodes, "longest_step_microseconds",
-        "Processor time that the daemon was at work at most before it looked for requests again.",
-        longest_step);
+    for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
+        show_total(out, &nodes, &totals[i]);
     show_controllers(out, &nodes);
-    show_links(out, &nodes);
+    show_link_states(out, &nodes);
+    for (size_t i = 0; i < sizeof link_numbers / sizeof *link_numbers; i++)
+        show_link_number(out, &nodes, &link_numbers[i]);
     show_shares(out, &nodes, "resource_used",
                 "How much of the limit \"resource\" of the node all users together have.", false);
     show_shares(out, &nodes, "resource_limit",

@@ -353,43 +353,44 @@ static int show_shares(FILE *out, const struct snapshot *s, const struct options
     return table_end(&table, out);
 }
 
+static int show_all_controllers(FILE *out, const struct snapshot *s, const struct options *options)
+{
+    return show_controllers(out, s, options) | show_failed(out, s, options);
+}
+
+static const struct {
+    unsigned section;
+    int (*show)(FILE *out, const struct snapshot *s, const struct options *options);
+} sections[] = {
+    {SECTION_CONTROLLERS, show_all_controllers},
+    {SECTION_TOPOLOGY, show_topology},
+    {SECTION_LINKS, show_links},
+    {SECTION_SHARES, show_shares},
+    {SECTION_EXPORTS, show_exports},
+    {SECTION_IMPORTS, show_imports},
+    {SECTION_INTERRUPTS, show_interrupts},
+};
+
+/* Whether a section is empty on most nodes: there are links only where a cluster has several hosts,
+ * interrupts only where programs of SISCI run. Then it is shown only if asked for. */
+static bool is_empty(const struct snapshot *s, unsigned section)
+{
+    return (section == SECTION_LINKS && s->link_count == 0) ||
+           (section == SECTION_INTERRUPTS && s->interrupt_count == 0);
+}
+
 static int show_one(FILE *out, const struct snapshot *s, const struct options *options)
 {
     int result = 0;
     show_node(out, s, options->human);
     show_rates(out, s, options);
-    if ((options->sections & SECTION_CONTROLLERS) != 0) {
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        unsigned section = sections[i].section;
+        if ((options->sections & section) == 0 ||
+            (options->sections == SECTIONS_ALL && is_empty(s, section)))
+            continue;
         fputc('\n', out);
-        result |= show_controllers(out, s, options);
-        result |= show_failed(out, s, options);
-    }
-    if ((options->sections & SECTION_TOPOLOGY) != 0) {
-        fputc('\n', out);
-        result |= show_topology(out, s, options);
-    }
-    /* Most nodes have none: one host, or a user's own. */
-    if ((options->sections & SECTION_LINKS) != 0 &&
-        (s->link_count > 0 || options->sections != SECTIONS_ALL)) {
-        fputc('\n', out);
-        result |= show_links(out, s, options);
-    }
-    if ((options->sections & SECTION_SHARES) != 0) {
-        fputc('\n', out);
-        result |= show_shares(out, s, options);
-    }
-    if ((options->sections & SECTION_EXPORTS) != 0) {
-        fputc('\n', out);
-        result |= show_exports(out, s, options);
-    }
-    if ((options->sections & SECTION_IMPORTS) != 0) {
-        fputc('\n', out);
-        result |= show_imports(out, s, options);
-    }
-    /* Only programs of SISCI have some. */
-    if ((options->sections & SECTION_INTERRUPTS) != 0 &&
-        (s->interrupt_count > 0 || options->sections != SECTIONS_ALL)) {
-        fputc('\n', out);
-        result |= show_interrupts(out, s, options);
+        result |= sections[i].show(out, s, options);
     }
     return result;
 }

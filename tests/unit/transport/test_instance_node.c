@@ -179,6 +179,40 @@ static enum rsm_status an_extent_make_for(struct rsm_node_port *port,
     return RSM_ST_NO_MEMORY;
 }
 
+static bool a_revoke_begin(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    (void)port, (void)made;
+    return true;
+}
+
+TEST_ALONE(a_revoke_that_ends_later_needs_dispatch_and_no_imports)
+{
+    struct rsm_node_ops given = *rsmcore_transport_node("shm");
+    const struct rsm_node_import_ops imports = {.size = sizeof imports,
+                                                .accept = an_accept,
+                                                .revoke = a_revoke,
+                                                .close = a_close,
+                                                .released = a_released,
+                                                .all_released = an_all_released};
+    struct rsmcore_node_table full;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
+    assert_null(full.ops.revoke_begin); /* rsmd revokes such offers as ever */
+    given.revoke_begin = a_revoke_begin;
+    given.event_fd = NULL; /* the table that is given has the generic forms */
+    given.dispatch = NULL;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
+    given.event_fd = an_event_fd;
+    given.dispatch = a_dispatch;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
+    assert_ptr_equal(full.ops.revoke_begin, a_revoke_begin);
+    given.imports = &imports;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
+    given.imports = NULL;
+    given.size = offsetof(struct rsm_node_ops, revoke_begin); /* compiled before there was one */
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
+    assert_null(full.ops.revoke_begin);
+}
+
 TEST_ALONE(optional_node_members_are_checked_and_kept)
 {
     struct rsm_node_ops given = *rsmcore_transport_node("shm");

@@ -55,7 +55,10 @@ end_load() {
 step "install the release before"
 ip link set lo up
 apt-get -qq update
-apt-get -qq install munge >/dev/null
+# What README's first steps need beside the packages: a compiler, and somebody who tries them.
+apt-get -qq install munge gcc >/dev/null
+useradd --create-home reader
+userdel --remove reader
 unowned >/tmp/before
 packages=(librsm2 librsm2-verbs librsm2-ntb librsm-dev librsm-solaris1 librsm-solaris-dev libsisci1 libsisci-dev rsmd rsm-tools sisci-tools librsm-doc)
 files=()
