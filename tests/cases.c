@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cases.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 enum { CASES_MAX = 128 };
 
 static struct CMUnitTest cases[CASES_MAX];

@@ -8,10 +8,9 @@
 #ifndef TESTS_CASES_H
 #define TESTS_CASES_H
 
+#include "system.h"
+
 #include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <cmocka.h>
 

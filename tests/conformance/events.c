@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* N, first part: post and wait. */
-#include <pthread.h>
-#include <signal.h>
 #include <sys/time.h>
 
 #include "process.h"

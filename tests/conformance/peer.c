@@ -2,14 +2,7 @@
 #include "peer.h"
 
 #include <grp.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "process.h"
 #include "stage.h"

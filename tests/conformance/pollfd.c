@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* N, second part: poll descriptors. */
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/time.h>
 
 #include "process.h"

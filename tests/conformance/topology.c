@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* T: the topology. */
-#include <string.h>
 #include <strings.h>
 
 #include "process.h"

@@ -3,8 +3,6 @@
  * connections come and go: any words, also between two looks and while they are reported. Each connection
  * gets what its own counter has gone on by, none gets more signals than there may be, and one that was
  * revoked gets nothing. An honest post makes one signal, whatever was in the word. */
-#include <stdlib.h>
-
 #include "base/log.h"
 #include "check.h"
 #include "fuzz.h"

@@ -3,10 +3,6 @@
  * adapter: requests with any private data, for offers that there are, have ended or never were; events in
  * any order; completions of any kind; while rsmd revokes offers and its threads prepare them. No id of the
  * connection manager is used after its end, none is left, and nothing of the device. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "check.h"
 #include "fuzz.h"
 #include "input.h"

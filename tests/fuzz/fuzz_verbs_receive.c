@@ -4,7 +4,6 @@
  * grant and credits are taken as far as they are sound, signals one at a time and only if they were
  * asked for; on anything else the connection fails, once, and takes nothing more by it. */
 #include <arpa/inet.h>
-#include <stdlib.h>
 
 #include "check.h"
 #include "fuzz.h"

@@ -16,11 +16,6 @@
 #ifndef TESTS_INTEGRATION_HARNESS_H
 #define TESTS_INTEGRATION_HARNESS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "cases.h"
 
 enum {

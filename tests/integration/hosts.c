@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hosts.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "client.h"
 #include "process.h"
 #include "rsm/rsm_common.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shared_node.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 static pid_t system_daemon;
 
 static pid_t start_configured(struct world *world, const char *configuration)

@@ -3,15 +3,8 @@
  * signals do to it, and a fork. */
 #include <dirent.h>
 #include <rsmapi.h>
-#include <signal.h>
 #include <sisci_api.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "party.h"
 

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A node whose daemon was configured: however that ends, nobody takes its place, and clients wait
  * for it. */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "protocol/runtime.h"
 #include "party.h"
 #include "process.h"

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A program in a control group with a limit of memory, as in a container: what does not fit is refused, and the kernel
  * kills nobody. */
-#include <errno.h>
-#include <fcntl.h>
 #include <rsmapi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "harness.h"
 #include "process.h"

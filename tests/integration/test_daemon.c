@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The node's daemon dies or stops: nobody hangs, everybody learns of it, work goes on. */
-#include <signal.h>
-
 #include "party.h"
 #include "process.h"
 

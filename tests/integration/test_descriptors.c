@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors: none left, closed stdio, none inherited, none below 256, or 3. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include "party.h"
 #include "process.h"
 

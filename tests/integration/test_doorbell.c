@@ -5,12 +5,6 @@
  * without the importers' daemon, which may be stopped meanwhile. Where one of the hosts has no
  * doorbells the daemons carry the same.
  */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "hosts.h"
 #include "party.h"
 #include "process.h"

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events between nodes: counted, one per handle, by wait, poll, select and epoll. */
-#include <poll.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <unistd.h>
 
 #include "party.h"
 #include "process.h"

@@ -3,14 +3,6 @@
  * A user holds the locks of all files that he shares with rsmd and with other users' processes, and everybody
  * else goes on: no request, no call and no end of a process waits for him.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "client.h"
 #include "frozen.h"

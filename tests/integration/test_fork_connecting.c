@@ -5,15 +5,7 @@
  * hears a daemon that it has started: should that daemon end, the parent would wait for its words for
  * as long as the child lives. */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "party.h"
 

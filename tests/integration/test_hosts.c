@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segments between two hosts: deaths, partitions, races and storms. */
-#include <signal.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "protocol/proto.h"
 #include "hosts.h"
 #include "party.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A program under resource limits exports all the same, and the daemon that it starts has no part
  * in them. */
-#include <sys/resource.h>
-
 #include "party.h"
 
 enum { SMALL = 2 * PARTY_PAGE, LARGE = 1 << 20 };

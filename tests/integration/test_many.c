@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ten thousand segments, and as many connections, in a process with 1024 descriptors. */
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-
 #include "party.h"
 #include "process.h"
 

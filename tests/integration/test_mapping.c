@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rsm.conf says about software mappings reaches the application, controller by controller, and
  * its environment goes before it. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "party.h"
 #include "process.h"
 

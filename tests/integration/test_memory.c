@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every kind of memory that a program can have is exported, used from another node and back. */
-#include <string.h>
-#include <sys/mman.h>
-
 #include "party.h"
 #include "sandbox.h"
 

@@ -5,13 +5,7 @@
  * for the importers' daemon may be stopped meanwhile.
  */
 #include <dirent.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "hosts.h"
 #include "party.h"

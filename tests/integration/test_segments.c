@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segments between nodes: who sees whom, the life of exports and imports, mappings, barriers. */
-#include <string.h>
-
 #include "party.h"
 
 enum { LENGTH = 4 * PARTY_PAGE };

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Users who want all that a node has: what their programs get, and what those of others do. */
-#include <stdio.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include "client.h"
 #include "party.h"
 #include "process.h"

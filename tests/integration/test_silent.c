@@ -2,11 +2,6 @@
 /* A daemon that takes requests and never answers: every function of RSMAPI returns within the peer
  * time-out. Each is called by a process of its own that has had all it needs before, so that all
  * wait at the same time. */
-#include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "party.h"
 #include "process.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SISCI where a part of a function fails halfway: what it leaves is as before, or can be made good by a repetition. */
 #include <sisci_api.h>
-#include <string.h>
 
 #include "core/export.h"
 #include "in_front.h"

@@ -2,15 +2,8 @@
 /* SISCI, where a second thread does what ends or changes the same thing, at each step of the first: whenever that one is
  * about to take a lock, has taken one, or has released one. */
 #include <malloc.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <sisci_api.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "in_front.h"
 #include "party.h"

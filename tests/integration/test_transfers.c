@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* put and get of every width, blocks and scatter-gather, from node 2 into memory of node 1. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "party.h"
 
 enum { LENGTH = 4 * PARTY_PAGE, ELEMENTS = 33 };

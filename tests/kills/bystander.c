@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A pair of processes that nobody kills. Each round is one exchange, in lockstep: every event that
  * is lost or comes twice, and every byte that is wrong, ends it. */
-#include <unistd.h>
-
 #include "load.h"
 #include "party.h"
 

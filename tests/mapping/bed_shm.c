@@ -3,13 +3,7 @@
  * between two hosts, whose runtime directories are RSM_LITMUS_HOSTS with the node's number. */
 #include "litmus.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "rsm/rsmapi.h"
 

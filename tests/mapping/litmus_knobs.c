@@ -3,11 +3,6 @@
 #include "litmus.h"
 
 #include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* ---------------------------------------------------------------- the log */
 

@@ -2,11 +2,6 @@
 /* What there is to say of mirror mode beside what it has in common with the others. */
 #include "litmus.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 enum { WORD_GO, WORD_ACK, WORD_STOP };
 
 static void of_mirror_only(void)

@@ -2,9 +2,6 @@
 /* What the peer sees, and in what order. */
 #include "litmus.h"
 
-#include <pthread.h>
-#include <unistd.h>
-
 enum { WORD_GO, WORD_ACK, WORD_SIZE, WORD_FLAG, WORD_DATA, WORD_STOP };
 
 /* ---------------------------------------------------------------- 1, 2: message passing */

@@ -2,14 +2,7 @@
 /* Threads, faults of the program and other processes around a mapping. */
 #include "litmus.h"
 
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { WORD_GO, WORD_ACK, WORD_STOP };
 

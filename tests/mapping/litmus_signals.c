@@ -2,12 +2,7 @@
 /* 13: threads that block signals, handlers that store, stacks of their own, and jumps out. */
 #include "litmus.h"
 
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* The thread sanitizer runs handlers with all signals blocked, whatever their own mask says. */
 static void let_faults_in(void)

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which connections the mapping engine takes. */
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "cases.h"

@@ -11,14 +11,6 @@
  * Exits with 0 if nothing was off. RSM_SOAK_SEED repeats the choices; what the scheduler makes of
  * them is another matter.
  */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "protocol/proto.h"
 #include "hosts.h"
 #include "kills/census.h"

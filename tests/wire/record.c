@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wire_record DIRECTORY: hold conversations with the rsmd of this build, and write them down for
  * test_wire (wire.h describes the text). Every type of message is in them. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/codec.h"
 #include "messages.h"
 #include "cluster/proto.h"

@@ -3,9 +3,6 @@
  * words have another order than the messages. Each decimal number that a recording gives for a field's bytes
  * was written by the processor that recorded it. */
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cases.h"
 #include "cluster/proto.h"

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an importer reaches that claims more than it was granted, and what a false offer does. */
-#include <fcntl.h>
-#include <signal.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/status.h"
 #include "direct.h"
 

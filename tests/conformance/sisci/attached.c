@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Beyond the list of checks: what happens to a segment that several processes have. */
-#include <stdatomic.h>
-#include <unistd.h>
-
 #include "segments_peer.h"
 
 static sci_callback_action_t count_connects(void *argument, sci_local_segment_t segment,

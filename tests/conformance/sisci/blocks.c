@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Block transfers that do not wait; what SCIQuery() tells of segments and maps. */
-#include <stdatomic.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "segments_peer.h"
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Beyond the list of checks: callbacks end what other threads are ending at that moment. */
-#include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "sisci.h"
 

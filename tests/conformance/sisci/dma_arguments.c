@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* DMA queues against hostile arguments; what transfers may be between; queries. */
-#include <stdatomic.h>
-#include <string.h>
-#include <time.h>
-
 #include "dma.h"
 
 /* ---------------------------------------------------------------- hostile arguments */

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Beyond the list of checks: hostile arguments, callbacks that end what they belong to, threads,
  * growth. */
-#include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <unistd.h>
 
 #include "peer.h"
 

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks 92 to 95: cache synchronisation, ends, and use by two threads. */
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "segments_peer.h"
 
 /* Of this thread: another's work, or a machine that stalls, does not count. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segments that become unavailable, or end, while processes of two nodes are connected. */
-#include <unistd.h>
-
 #include "core/export.h"
 #include "verbs.h"
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Named interrupts between processes of two nodes of a host. */
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "process.h"
 #include "harness.h"
 #include "verbs.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An exporter learns who comes and goes, an importer what becomes of its segment. */
-#include <unistd.h>
-
 #include "core/export.h"
 #include "process.h"
 #include "verbs.h"

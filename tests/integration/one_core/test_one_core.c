@@ -4,13 +4,6 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "party.h"
 #include "sandbox.h"

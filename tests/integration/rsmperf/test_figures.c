@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rsmperf shows, and how it refuses what it does not understand. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "figures.h"
 
 enum { SIZED = 4, FIXED = 15 }; /* operations with and without a choice of sizes */

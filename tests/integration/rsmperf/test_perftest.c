@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The limit of a verbs device, by stand-ins for the programs that measure it. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "figures.h"
 
 #define OPTIONS "--limit-device rxe0,rxe1 -s 64K -t 5 "

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rsminfo shows what there is, and what is missing, whoever asks. */
 #include <regex.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "party.h"
 #include "process.h"

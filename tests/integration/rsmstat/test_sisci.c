@@ -2,9 +2,6 @@
 /* What rsmstat shows of programs of SISCI. */
 #include <sisci_api.h>
 #include <sisci_error.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "process.h"

@@ -2,11 +2,6 @@
 /* Where the library's own mappings go, and what is held for a fixed one. */
 #include "cases.h"
 
-#include <pthread.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "base/apart.h"
 #include "core/target.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A process by the bare system call, whose arguments have another order on some processors. */
-#include <signal.h>
-#include <sys/wait.h>
-
 #include "cases.h"
 
 #include "base/clone.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cases.h"
 
-#include <string.h>
-
 #include "base/codec.h"
 
 TEST_ALONE(integers_are_little_endian)

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cases.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/log.h"
 #include "base/status.h"
 
 static char heard[2048];
 static int heard_count;
 
-static void listen(enum rsmcore_log_level level, const char *text)
+static void listen_to(enum rsmcore_log_level level, const char *text)
 {
     heard_count++;
     strncpy(heard, text, sizeof heard - 1);
@@ -21,7 +15,7 @@ static void listen(enum rsmcore_log_level level, const char *text)
 
 TEST_ALONE(hook_gets_its_levels_and_errno_survives)
 {
-    rsmcore_log_to(listen, RSMCORE_LOG_WARNING);
+    rsmcore_log_to(listen_to, RSMCORE_LOG_WARNING);
     errno = ENOENT;
     rsm_log_warning("%m and %d", 7);
     assert_int_equal(errno, ENOENT);

@@ -2,12 +2,6 @@
 /* Limits of control groups, from trees of files like the kernel's. */
 #include "cases.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/memory_limit.h"
 
 #define MIB ((uint64_t)1 << 20)

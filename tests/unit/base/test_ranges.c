@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cases.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-
 #include "base/ranges.h"
 
 enum { MANY = 10000, SOME = 300, SPACE = 1000, ROUNDS = 3000 };

@@ -2,15 +2,6 @@
 /* Many requests at once on one connection; the test is the daemon, and answers when it wants. */
 #include "cases.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "control/channel.h"
 
 enum { PATIENCE_MS = 60000, SHORT_MS = 50, CALLERS = 12 };

@@ -2,22 +2,6 @@
 /* Finding the own node's daemon when that is slow, silent or not there; the test is the daemon. */
 #include "cases.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "control/control.h"
 #include "base/log.h"
 #include "protocol/packet.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "unit/core/bed.h"
 
-#include <stdlib.h>
-
 #include "cases.h"
 #include "control/control.h"
 #include "transport/generic.h"

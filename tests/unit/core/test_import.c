@@ -3,10 +3,6 @@
  * every barrier that was open. */
 #include "core/barrier.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cases.h"
 #include "unit/core/bed.h"
 

@@ -2,10 +2,6 @@
 /* Maps at any byte: which pages a transport is asked for. */
 #include "core/map.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "cases.h"
 
 enum { PAGES = 4 };

@@ -3,10 +3,6 @@
  * what has ended, and by the generic form. */
 #include "core/work.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cases.h"
 #include "unit/core/bed.h"
 

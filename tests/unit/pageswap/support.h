@@ -3,8 +3,6 @@
 #ifndef PAGESWAP_SUPPORT_H
 #define PAGESWAP_SUPPORT_H
 
-#include <stdbool.h>
-
 #include "cases.h"
 
 #include "pageswap/pageswap.h"

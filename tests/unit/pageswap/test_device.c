@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of a file that has no size, as a character device: the ring of a packet socket that hears
  * nothing. It can be mapped as a whole only, and neither written nor truncated. */
-#include <errno.h>
 #include <linux/if_packet.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "support.h"
 #include "pageswap/pageswap.h"

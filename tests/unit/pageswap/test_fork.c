@@ -3,15 +3,6 @@
  */
 #include "support.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #define PAGES 64
 #define FORKS 300
 

@@ -2,15 +2,6 @@
 /* While memory is frozen, loads go on and stores wait. */
 #include "support.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "pageswap/freeze.h"
 
 static size_t page;

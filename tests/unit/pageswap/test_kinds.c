@@ -2,14 +2,9 @@
 /* Every kind of memory goes in and comes out with its contents, and is what it was. */
 #include "support.h"
 
-#include <fcntl.h>
 #include <malloc.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ipc.h>
-#include <sys/mman.h>
 #include <sys/shm.h>
-#include <unistd.h>
 
 #define PAGE_MAX 65536
 #define PAGES    9

@@ -2,12 +2,8 @@
 /* Swapping out after the application has changed its mappings, and moving. */
 #include "support.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ipc.h>
-#include <sys/mman.h>
 #include <sys/shm.h>
-#include <unistd.h>
 
 #include "base/second_mapping.h"
 #include "pageswap/vma.h"

@@ -2,15 +2,8 @@
 /* Which memory can be exported. */
 #include "support.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ipc.h>
-#include <sys/mman.h>
 #include <sys/shm.h>
-#include <unistd.h>
 
 #include "pageswap/vma.h"
 

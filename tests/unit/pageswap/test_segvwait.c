@@ -2,15 +2,7 @@
 /* Faults that are not the page swap's, while its handler is in place. */
 #include "support.h"
 
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "fault/faultchain.h"
 #include "pageswap/segvwait.h"

@@ -2,15 +2,8 @@
 /* Shared memory that somebody else maps is not cut off from them. */
 #include "support.h"
 
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ipc.h>
-#include <sys/mman.h>
 #include <sys/shm.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 static size_t page;
 

@@ -2,8 +2,6 @@
 /* Where a poster was, and what a waiter makes of it. */
 #include "cases.h"
 
-#include <sched.h>
-
 #include "protocol/event_counter.h"
 
 static cpu_set_t allowed;

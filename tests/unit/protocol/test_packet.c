@@ -2,13 +2,6 @@
 #include "base/descriptor.h"
 #include "cases.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "protocol/packet.h"
 
 static int ends[2];

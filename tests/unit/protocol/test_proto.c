@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cases.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "protocol/proto.h"
 
 enum {

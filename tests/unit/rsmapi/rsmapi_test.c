@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "rsmapi/handle.h"
 
 void check_order(const struct spoiler *spoilers, size_t count, void *call,

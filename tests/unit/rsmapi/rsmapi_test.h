@@ -3,10 +3,6 @@
 #ifndef RSMAPI_TEST_H
 #define RSMAPI_TEST_H
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cases.h"
 #include "rsm/rsmapi.h"
 #include "unit/rsmapi/fake_core.h"

@@ -2,8 +2,6 @@
 /* Conformance C-01 to C-16. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-
 static rsmapi_controller_handle_t handle;
 
 static int get(const char *name)

@@ -2,10 +2,6 @@
 /* Conformance E-01 to E-09, E-18 to E-24, E-27 to E-37. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <sys/stat.h>
-
 struct create_call {
     rsmapi_controller_handle_t live;
     rsmapi_controller_handle_t controller;

@@ -2,8 +2,6 @@
 /* Conformance I-01 to I-18. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-
 struct call {
     rsmapi_controller_handle_t live, controller;
     rsm_permission_t perm;

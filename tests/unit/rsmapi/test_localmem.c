@@ -2,8 +2,6 @@
 /* Conformance L-01 to L-07. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-
 struct call {
     rsmapi_controller_handle_t live, controller;
     rsm_localmemory_handle_t made;

@@ -2,13 +2,7 @@
 /* Conformance N-16 to N-29, reference section 7.4. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { SEGMENTS = 6 };
 

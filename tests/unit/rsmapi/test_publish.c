@@ -2,9 +2,6 @@
 /* Conformance P-01 to P-30, A-01 to, S-01 to S-03, state machine 4.1. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-#include <sys/mman.h>
-
 /* A publish or republish call and the handles that it can be spoiled with. */
 struct call {
     rsm_memseg_export_handle_t fresh, published, on_loopback;

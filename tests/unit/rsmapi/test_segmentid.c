@@ -2,9 +2,6 @@
 /* Beside conformance S-06 to S-19: failures of the file, and words that no document has. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 static char path[] = "/tmp/rsm.segmentid.XXXXXX";
 
 static int make_file(void **state)

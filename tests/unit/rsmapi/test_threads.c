@@ -2,8 +2,6 @@
 /* Conformance C-17, G-24, N-30 and races between functions on one handle; under TSan above all. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <pthread.h>
-
 enum { THREADS = 4, ROUNDS = 500 };
 
 static void run(void *(*body)(void *), void *argument)

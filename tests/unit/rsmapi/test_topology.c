@@ -2,8 +2,6 @@
 /* Beside conformance T-01 to T-10: the layout of the block as reference section 9.3 has it. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-
 static struct rsm_topology_remote remotes[] = {
     {.node = 2, .name = "sci1", .hardware_address = 0x22, .state = 3},
     {.node = 3, .name = "sci2", .hardware_address = 0x33, .state = 1},

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fixture.h"
 
-#include <unistd.h>
-
 struct daemon daemon_1;
 uint64_t page;
 int socket_1;

@@ -4,14 +4,8 @@
 #include "links.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/codec.h"
 #include "base/log.h"

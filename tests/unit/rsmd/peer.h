@@ -4,8 +4,6 @@
 #ifndef TESTS_RSMD_PEER_H
 #define TESTS_RSMD_PEER_H
 
-#include <sys/types.h>
-
 #include "cases.h"
 #include "protocol/packet.h"
 #include "protocol/proto.h"

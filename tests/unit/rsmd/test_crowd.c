@@ -12,15 +12,7 @@
  * scheduler. unit.rsmd.waits holds the rule of 100 ms, and that an active timer is not added anew: it runs the
  * loop one round at a time, so that attackers come in every round.
  */
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "users.h"

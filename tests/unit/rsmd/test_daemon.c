@@ -1,18 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Beginnings and ends: of the daemon, of clients, of an embedded node. As a service: test_service.c. */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "peer.h"
 
 #define TEXT(literal) ((char *)(uintptr_t)(literal))

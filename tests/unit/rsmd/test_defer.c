@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segments that end while importers are connected: refused, deferred, and connections that go on
  * beyond a publication. */
-#include <unistd.h>
-
 #include "peer.h"
 
 static struct daemon daemon_1;

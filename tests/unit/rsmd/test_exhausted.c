@@ -2,12 +2,6 @@
 /* A daemon that has no memory left still does what needs none. It runs in a process of its own
  * here, whose allocations fail from the moment that it serves. */
 #include <event2/event.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "node/node.h"
 #include "peer.h"

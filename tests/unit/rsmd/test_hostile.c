@@ -1,15 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clients that break the protocol, and that the others do not suffer. */
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "descriptors.h"
 #include "rsm/rsm_common.h"
 

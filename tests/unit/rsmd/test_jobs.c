@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs of a transport that take as long as the test likes: others are served, and what changes
  * meanwhile is seen when they are done. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "outside.h"
 #include "peer.h"
 

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A system's daemon and several users, some of whom want everything: the others and root are
  * served all the same. */
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "base/memory_limit.h"
 #include "rsm/rsm_common.h"
 #include "users.h"

@@ -5,13 +5,6 @@
  * is done to it. The daemon measures its steps in processor time, so that a loaded machine does not
  * count. The figures are printed.
  */
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "descriptors.h"
 #include "users.h"
 

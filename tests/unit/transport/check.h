@@ -3,8 +3,6 @@
 #ifndef RSM_TESTS_TRANSPORT_CHECK_H
 #define RSM_TESTS_TRANSPORT_CHECK_H
 
-#include <string.h>
-
 #include "cases.h"
 #include "base/status.h"
 

@@ -3,9 +3,6 @@
  */
 #include "check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static char *read_whole(const char *path)
 {
     FILE *file = fopen(path, "r");

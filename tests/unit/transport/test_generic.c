@@ -2,9 +2,6 @@
 /** @file The generic forms of operations over the fake transport, and that one itself. */
 #include "check.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "fixture.h"
 
 /* ------------------------------------------------------------------ generic forms */

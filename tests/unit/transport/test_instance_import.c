@@ -2,8 +2,6 @@
 /** @file Tables of import operations: what is checked and completed; capabilities of ports and connections. */
 #include "check.h"
 
-#include <stdlib.h>
-
 #include "fixture.h"
 #include "transport/registry_node.h"
 

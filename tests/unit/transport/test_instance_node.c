@@ -2,8 +2,6 @@
 /** @file Tables of node operations: what is checked and completed; capabilities of ports; extents. */
 #include "check.h"
 
-#include <stdlib.h>
-
 #include "transport/instance.h"
 #include "transport/registry_node.h"
 

@@ -2,12 +2,6 @@
 /** @file Transports by name: built in, added, and in modules of a directory made for the test. */
 #include "check.h"
 
-#include <limits.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "base/log.h"
 #include "fake.h"
 #include "transport/registry_import.h"

@@ -2,12 +2,6 @@
 /** @file The skeleton of doc/transports.md does what a transport has to, through its module. */
 #include "check.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "transport/instance.h"
 #include "transport/registry_import.h"
 #include "transport/registry_node.h"

@@ -6,12 +6,6 @@
  * landing memory needs new pages and a new registration. And what export costs with the pool and
  * without. The best of some rounds, in microseconds.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-
 #include "cases.h"
 #include "pair.h"
 

@@ -3,14 +3,6 @@
  * environment variables RSM_TEST_CUT and RSM_TEST_MEND are shell commands that make the fabric lose
  * every packet and carry them again; without them that test is left out. */
 #include <netinet/in.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cases.h"
 #include "pair.h"

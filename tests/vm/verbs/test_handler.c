@@ -3,14 +3,7 @@
  * connection and another one of the port, and nothing is allocated meanwhile. */
 #include "test_handler.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "cases.h"
 #include "pair.h"

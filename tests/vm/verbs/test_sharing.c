@@ -2,12 +2,6 @@
 /* What connections have in common: the pool of extents, the process that forks, threads. */
 #include "test_sharing.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "cases.h"
 #include "pair.h"
 

@@ -2,10 +2,6 @@
 /* The data path over a real device: every width and size, vectors, registered memory, pieces,
  * rights. */
 #include <infiniband/verbs.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "cases.h"
 #include "pair.h"

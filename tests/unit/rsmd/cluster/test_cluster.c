@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Links between nodes: they come up, carry messages, notice what ends them and come up again. */
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "links.h"
 

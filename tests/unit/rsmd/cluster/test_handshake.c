@@ -2,10 +2,6 @@
 /* Those who do not belong to the cluster, or not as they think: each is refused with a reason, and
  * none of them hurts those who do. */
 #include <dirent.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -2,9 +2,6 @@
 /* The codec of what travels between the rsmds of two hosts. */
 #include "cases.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cluster/proto.h"
 
 enum { MUTATIONS_PER_MESSAGE = 3000 };

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* State that a predecessor has left, damaged in every place: it is refused, or if its checksum is right
  * restored or refused, and in the end nothing is left of it. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "cases.h"
 #include "predecessor.h"
 

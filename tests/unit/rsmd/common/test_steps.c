@@ -2,8 +2,6 @@
 /* The longest step of an event loop: what is long is seen, and what is short costs no system call. */
 #include "cases.h"
 
-#include <stdbool.h>
-
 #include "common/steps.h"
 
 enum { US = 1000, MS = 1000 * US, ROUNDS = 20000 };

@@ -5,8 +5,6 @@
 #include "common/worker.h"
 
 #include <event2/event.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "cases.h"
 

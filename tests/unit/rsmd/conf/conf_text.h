@@ -3,8 +3,6 @@
 #ifndef TESTS_RSMD_CONF_TEXT_H
 #define TESTS_RSMD_CONF_TEXT_H
 
-#include <string.h>
-
 #include "cases.h"
 #include "conf/conf.h"
 

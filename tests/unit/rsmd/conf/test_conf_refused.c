@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Configurations that are refused, and what is said of them. */
-#include <stdio.h>
-#include <string.h>
-
 #include "conf_text.h"
 
 /* All of them, in the order of the file, and no more than there is room for. */

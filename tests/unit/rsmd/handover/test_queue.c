@@ -1,16 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors that wait in a socket for a successor. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "cases.h"
 #include "handover/queue.h"
 

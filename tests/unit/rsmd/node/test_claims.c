@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segments that have their id from creation to end, and states that say who can connect. */
-#include <unistd.h>
-
 #include "peer.h"
 
 enum { ID = 0x700000, RIGHTS = 6 };

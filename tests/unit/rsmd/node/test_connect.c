@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connecting: the order of refusals, users, nodes, what is handed over. */
-#include <fcntl.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "fixture.h"
 
 TEST_ALONE(refusals_in_order)

@@ -1,16 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Event cells and pipes: who gets which. */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "peer.h"
 
 static struct daemon daemon_1;

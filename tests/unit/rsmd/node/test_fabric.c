@@ -1,16 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a fabric tells of importers, through a transport from outside. */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "outside.h"
 #include "peer.h"
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* INSPECT: who is shown what, what is said of it, and pages. */
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "base/memory_limit.h"
 #include "peer.h"
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Publishing: lists, pieces, the creator rule, the end of a publication. */
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "fixture.h"
 
 static enum rsm_status publish_pieces(uint32_t export_id, const struct rsm_segment_piece *pieces,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records of connections: what is kept, what a reader is told, what it costs, and what crosses to
  * other hosts. */
-#include <string.h>
-
 #include "pair.h"
 #include "node/records.h"
 

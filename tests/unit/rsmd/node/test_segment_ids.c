@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ids of segments: name spaces, their rules, and ids that rsmd assigns. */
-#include <unistd.h>
-
 #include "fixture.h"
 
 TEST_ALONE(ids)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Accounts of users, without a daemon: quotas, taking and giving, users of other hosts. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/memory_limit.h"
 #include "cases.h"
 #include "conf/conf.h"

@@ -5,8 +5,6 @@
  * walk is to be spared, a late one of equal requests must not cost much more than an early one.
  */
 #include <event2/event.h>
-#include <string.h>
-#include <sys/resource.h>
 
 #include "common/steps.h"
 #include "pair.h"

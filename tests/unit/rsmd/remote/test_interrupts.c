@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Named interrupts between hosts: triggers, messages, refusals, what a far node may say. */
-#include <poll.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "hosts.h"
 #include "node/interrupts.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events between nodes of different hosts: counts, coalescing, order, a link that does not keep up.
  */
-#include <string.h>
-#include <unistd.h>
-
 #include "pair.h"
 
 static uint32_t import_id;

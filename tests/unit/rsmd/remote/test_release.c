@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Imports that go through the importer's own node, and the memory that waits until that node has
  * released it. */
-#include <string.h>
-
 #include "pair.h"
 #include "node/controllers.h"
 #include "node/reach.h"

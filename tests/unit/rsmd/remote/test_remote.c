@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections between nodes of different hosts: how they begin and end. */
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "pair.h"
 
 static struct rsm_import_connect_reply connected(void)

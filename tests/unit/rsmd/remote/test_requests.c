@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a transport gets to know beside the offer: the request of an importer, at the exporter's node, and
  * the address of the exporter's node, at the importer's. */
-#include <string.h>
-
 #include "pair.h"
 
 /* Connect to SEGMENT of node 1 with a request of this transport's import half. */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What nodes of other hosts and their users may have of this one. */
-#include <stdio.h>
-#include <unistd.h>
-
 #include "pair.h"
 #include "base/log.h"
 #include "node/controllers.h"

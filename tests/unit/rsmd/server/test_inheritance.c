@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An embedded daemon is started by any program of its user. What was set for that program does not
  * hold for the daemon, which serves others, too. */
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include "peer.h"
 
 enum { SMALL = 4096, LARGE = 1 << 20 };

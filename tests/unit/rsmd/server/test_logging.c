@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What modules of transports log in the daemon: a client can cause it, as often as he likes. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "cases.h"
 #include "base/log.h"
 #include "common/complaints.h"

@@ -3,7 +3,6 @@
 #include "cases.h"
 
 #include <event2/event.h>
-#include <string.h>
 
 #include "server/turns.h"
 

@@ -3,12 +3,6 @@
  * A user who asks for descriptors and reads no reply, of a daemon without privileges: the kernel
  * passes on no more descriptors of its user's than it may have open (RLIMIT_NOFILE).
  */
-#include <errno.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "users.h"
 
 enum {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sessions of two hosts, whose pools are here: every edge between having one and having none. */
 #include <endian.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cases.h"
 #include "session.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Signals of an importer to the exporter's node over the window, without its own node. */
 #include <endian.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 
 #include "two_hosts.h"
 

@@ -7,8 +7,6 @@
 #ifndef TESTS_UNIT_NTB_TWO_HOSTS_H
 #define TESTS_UNIT_NTB_TWO_HOSTS_H
 
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "cases.h"
 #include "rsm/transport.h"

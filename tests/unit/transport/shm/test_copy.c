@@ -3,10 +3,6 @@
  */
 #include "check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "shm_pair.h"
 #include "transport/shm/copy.h"
 

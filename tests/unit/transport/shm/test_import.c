@@ -2,15 +2,6 @@
 /** @file shm: extents, transfers over a segment of several pieces, attributes, two processes. */
 #include "check.h"
 
-#include <fcntl.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "shm_pair.h"
 #include "transport/instance.h"
 

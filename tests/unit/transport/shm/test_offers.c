@@ -2,12 +2,6 @@
 /** @file shm: an exporter's node that lies in its offers cannot harm the importer. */
 #include "check.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "shm_pair.h"
 #include "transport/instance.h"
 #include "transport/shm/shm.h"

@@ -7,13 +7,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "shm_pair.h"
 #include "transport/instance.h"
 

@@ -2,13 +2,6 @@
 /** @file shm: map() and unmap(), anywhere in a segment of several pieces. */
 #include "check.h"
 
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "base/second_mapping.h"
 #include "shm_pair.h"
 #include "transport/instance.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What devices the module has that is installed: those of the kernel module, and nothing for
  * tests. */
-#include <string.h>
-
 #include "base/log.h"
 #include "cases.h"
 #include "rsm/transport.h"

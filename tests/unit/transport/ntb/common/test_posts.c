@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The counter of a connection: what two looks at it say of the posts between them, and with which
  * descriptors a process does not post. */
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/extent_memfd.h"
 #include "cases.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a barrier says of each thing that can be wrong with a link; and the copies. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fence.h"
 #include "cases.h"
 #include "transport/ntb/import/barrier.h"

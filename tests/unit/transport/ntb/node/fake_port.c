@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fake_port.h"
 
-#include <string.h>
-
 struct fake_port port;
 
 void fake_port_tell(enum ntb_port_event_type type, uint64_t id)

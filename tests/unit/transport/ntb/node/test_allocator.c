@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ranges of a pool: no two overlap, whatever is taken and given back. */
-#include <stdlib.h>
-#include <time.h>
-
 #include "cases.h"
 #include "transport/ntb/node/allocator.h"
 

@@ -2,10 +2,6 @@
 /* Extents in place over a port that is the test's: which are made so, what the other host is
  * shown, and that nothing is left of one that fails, whichever step does. */
 #include <dirent.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/sealed.h"
 #include "fake_port.h"

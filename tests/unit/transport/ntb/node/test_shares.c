@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What one user may have of a bridge's pool and of its counters, and until when it is his. */
-#include <stdlib.h>
-
 #include "two_hosts.h"
 
 enum { ALICE = 1000, BOB = 1001, CAROL = 1002, ONE = 75, RESERVE = 5 };

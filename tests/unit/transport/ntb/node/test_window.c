@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What becomes of memory and of imports when an offer, a process, a session or a host ends. */
-#include <string.h>
-#include <sys/mman.h>
-
 #include "two_hosts.h"
 
 /* ------------------------------------------------------------------ tests */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <string.h>
 
 #include "cases.h"
 #include "transport/verbs/common/gid.h"

@@ -5,8 +5,6 @@
 #include <netlink/attr.h>
 #include <netlink/msg.h>
 #include <rdma/rdma_netlink.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cases.h"
 

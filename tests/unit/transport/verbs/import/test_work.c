@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Works of the import half: transfers whose end is reported. The device is this file's: it carries
  * out and completes as many work requests as a test lets it, in their order. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cases.h"
 #include "transport/verbs/import/import.h"
 

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
-
 #include "cases.h"
 #include "transport/verbs/node/pool_classes.h"
 

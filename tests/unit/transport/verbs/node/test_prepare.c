@@ -3,11 +3,6 @@
  * What the node half makes of the device for a connection, by a thread, and what becomes of it if
  * the offer ends meanwhile. The device and the connection manager are fake_device.c's.
  */
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "cases.h"
 #include "fake_device.h"
 
