@@ -15,7 +15,7 @@
 enum {
     EXPORTS = 2,
     IMPORTS = 3,
-    LENGTH = 4 * 4096,
+    LENGTH = 2 * 4096,
     CALLS_MAX = 40,
     SCRIPT = 64, /* bytes of the program's part at most */
     OWN_MOST_MS = 150,

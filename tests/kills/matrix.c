@@ -101,8 +101,10 @@ static void begin_hosts(void)
             "[controller sci0]\ntransport = " TRANSPORT "\n%s%s\n%s"
             "[limits]\npeer-timeout-ms = 30000\n", /* this host may stall; nobody waits for it */
             devices[node] != NULL ? "device = " : "", devices[node] != NULL ? devices[node] : "",
-            /* A daemon that is killed amid a handshake may leave the importer to its time-out. */
-            devices[node] != NULL ? "options = timeout=3000\n" : "");
+            /* A daemon that is killed amid a handshake may leave the importer to its time-out. Nothing
+             * is registered in advance: the pool grows with demand, and the census could not tell
+             * that from what the dead have left. */
+            devices[node] != NULL ? "options = timeout=3000, pool=0\n" : "");
     hosts_split(world, hosts);
     hosts_start(world, daemons);
 }
