@@ -32,6 +32,23 @@ int cases_run(void)
     return _cmocka_run_group_tests(program_invocation_short_name, cases, count, before, after);
 }
 
+void program_needs_root(void)
+{
+    if (geteuid() == 0)
+        return;
+    print_message("skipped: it takes root, for several users\n");
+    fflush(stdout);
+    _exit(77);
+}
+
+void case_needs_root(void)
+{
+    if (geteuid() == 0)
+        return;
+    print_message("    not run: it takes root, for several users\n");
+    skip();
+}
+
 __attribute__((weak)) int main(int argc, char **argv)
 {
     if (argc > 1)

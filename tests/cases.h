@@ -54,4 +54,8 @@ void cases_between(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 /** For programs that have a main() of their own: run all cases; how many failed. */
 int cases_run(void);
 
+/** For several users: without root, the program ends as one that was skipped, or the case is skipped. */
+void program_needs_root(void);
+void case_needs_root(void);
+
 #endif

@@ -159,7 +159,7 @@ void host_await_link(const struct world *world, unsigned node, unsigned other, b
     close(socket);
 }
 
-/* States of far ends are those of RSMAPI's topology. */
+/* States of remote ends are those of RSMAPI's topology. */
 static bool reaches(int socket, unsigned other)
 {
     enum { ACTIVE = 3 };

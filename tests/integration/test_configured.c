@@ -68,10 +68,7 @@ WORLD_TEST(test_restarts)
 
 static int need_root(void **state)
 {
-    if (geteuid() != 0) {
-        print_message("needs root, for several users\n");
-        exit(77);
-    }
+    program_needs_root();
     return world_setup(state);
 }
 

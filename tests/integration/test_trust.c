@@ -34,10 +34,7 @@ static struct {
 
 static int trust_setup(void **state)
 {
-    if (geteuid() != 0) {
-        print_message("needs root, for several users\n");
-        exit(77);
-    }
+    program_needs_root();
     stranger.socket = -1;
     return world_setup(state);
 }

@@ -344,11 +344,11 @@ static void begin(void)
     hosts_split(two_hosts, hosts);
     hosts_start(two_hosts, host_daemons);
     for (unsigned i = 0; i < DAEMONS; i++) {
-        bool far = i >= NODES;
-        daemons[i] = (struct daemon){.world = far ? two_hosts : one_host,
-                                     .node = far ? i - NODES + 1 : i + 1,
-                                     .pid = far ? host_daemons[i - NODES] : 0};
-        if (!far)
+        bool remote = i >= NODES;
+        daemons[i] = (struct daemon){.world = remote ? two_hosts : one_host,
+                                     .node = remote ? i - NODES + 1 : i + 1,
+                                     .pid = remote ? host_daemons[i - NODES] : 0};
+        if (!remote)
             start_daemon(&daemons[i]);
     }
     note_idle();

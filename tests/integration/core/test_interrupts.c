@@ -140,10 +140,7 @@ WORLD_TEST(a_number_can_be_shared)
 WORLD_TEST(only_the_same_user_shares)
 {
     enum { SHARED = RSM_INTERRUPT_SHARED };
-    if (geteuid() != 0) {
-        print_message("not run: only root can be several users\n");
-        skip();
-    }
+    case_needs_root();
     pid_t daemon = world_daemon_start(world, OWNER);
     struct actor *owner = actor_start_as(world, OWNER, UNPRIVILEGED_UID);
     struct actor *stranger = actor_start_as(world, OWNER, UNPRIVILEGED_UID - 1);
@@ -172,10 +169,7 @@ WORLD_TEST(waiting_ends)
 
 WORLD_TEST(only_who_may_triggers)
 {
-    if (geteuid() != 0) {
-        print_message("not run: only root can be several users\n");
-        skip();
-    }
+    case_needs_root();
     pid_t daemon = world_daemon_start(world, OWNER);
     struct actor *owner = actor_start_as(world, OWNER, UNPRIVILEGED_UID);
     struct actor *stranger = actor_start_as(world, OWNER, UNPRIVILEGED_UID - 1);
@@ -256,10 +250,7 @@ static unsigned counters_of(const struct actor *actor)
 /* Whoever has the counter can take triggers away, so other users do not get it. */
 WORLD_TEST(strangers_get_no_counter)
 {
-    if (geteuid() != 0) {
-        print_message("not run: only root can be several users\n");
-        skip();
-    }
+    case_needs_root();
     if (!process_sees_others()) {
         print_message("not run: without CAP_SYS_PTRACE nobody sees what other users have mapped\n");
         skip();

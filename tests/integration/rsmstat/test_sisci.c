@@ -167,10 +167,7 @@ static int make_many(void *unused)
 
 WORLD_TEST(test_users)
 {
-    if (geteuid() != 0) {
-        print_message("not run: only root can be several users\n");
-        skip();
-    }
+    case_needs_root();
     pid_t daemon = world_daemon_start(world, 1);
     struct actor *owner = actor_start(world, 1);
     int made = actor_run(owner, make_many, NULL, 0);

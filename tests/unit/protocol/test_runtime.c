@@ -80,14 +80,6 @@ static int make_listener(const char *directory, const char *name)
     return fd;
 }
 
-static void need_root(void)
-{
-    if (geteuid() != 0) {
-        print_message("    not run: needs root, for several users\n");
-        skip();
-    }
-}
-
 #define CLEAN(test) TEST_BETWEEN(test, begin, end)
 
 CLEAN(node_ids_have_sixteen_bits)
@@ -212,7 +204,7 @@ CLEAN(only_regular_lock_files_count)
 
 CLEAN(directories_of_strangers)
 {
-    need_root();
+    case_needs_root();
     char path[96];
     struct rsmcore_runtime runtime;
     make_directory(path, "theirs", 0700, STRANGER);
@@ -242,7 +234,7 @@ CLEAN(whom_a_process_trusts)
     assert_true(rsmcore_trust_user(0));
     assert_true(rsmcore_trust_user(geteuid()));
     assert_false(rsmcore_trust_user(STRANGER));
-    need_root();
+    case_needs_root();
     assert_false(rsmcore_trust_user(SERVICE));
     make_directory(system_directory, "system", 0755, SERVICE);
     assert_true(rsmcore_trust_user(SERVICE));
@@ -261,7 +253,7 @@ CLEAN(whom_a_process_trusts)
 /* Whoever listens, and not whose directory it is, decides. */
 CLEAN(listeners_of_strangers)
 {
-    need_root();
+    case_needs_root();
     char path[RSM_PROTO_PATH_MAX];
     snprintf(path, sizeof path, "%s/node-1.sock", scratch);
     int own = make_listener(scratch, "node-1.sock");

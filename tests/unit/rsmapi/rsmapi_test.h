@@ -17,6 +17,14 @@ struct spoiler {
     int error;
 };
 
+/** SPOIL(struct call, name, call->handle = NULL): a spoiler of calls of that type. */
+#define SPOIL(type, name, change)                                                                  \
+    static void name(void *spoiled)                                                                \
+    {                                                                                              \
+        type *call __attribute__((unused)) = spoiled;                                              \
+        change;                                                                                    \
+    }
+
 /**
  * Check the documented order of checks: spoil the call in every combination of ways, and expect
  * the code of the first of them. @p spoilers are in the documented order.

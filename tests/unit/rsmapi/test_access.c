@@ -91,42 +91,15 @@ static void end_call(struct call *call)
     destroy_export(call->other);
 }
 
-static void no_handle(void *call)
-{
-    ((struct call *)call)->handle = NULL;
-}
-static void no_data(void *call)
-{
-    ((struct call *)call)->data = NULL;
-}
-static void crooked_data(void *call)
-{
-    ((struct call *)call)->data += 1;
-}
-static void crooked_offset(void *call)
-{
-    ((struct call *)call)->offset += 1;
-}
-static void other_handle(void *call)
-{
-    ((struct call *)call)->handle = (void *)((struct call *)call)->other;
-}
-static void no_right(void *call)
-{
-    ((struct call *)call)->handle = ((struct call *)call)->unable;
-}
-static void beyond_end(void *call)
-{
-    ((struct call *)call)->offset = (off_t)fake_segment_length();
-}
-static void negative_offset(void *call)
-{
-    ((struct call *)call)->offset = -4096;
-}
-static void overflowing_count(void *call)
-{
-    ((struct call *)call)->count = SIZE_MAX;
-}
+SPOIL(struct call, no_handle, call->handle = NULL)
+SPOIL(struct call, no_data, call->data = NULL)
+SPOIL(struct call, crooked_data, call->data += 1)
+SPOIL(struct call, crooked_offset, call->offset += 1)
+SPOIL(struct call, other_handle, call->handle = (void *)call->other)
+SPOIL(struct call, no_right, call->handle = call->unable)
+SPOIL(struct call, beyond_end, call->offset = (off_t)fake_segment_length())
+SPOIL(struct call, negative_offset, call->offset = -4096)
+SPOIL(struct call, overflowing_count, call->count = SIZE_MAX)
 static void no_barrier(void *call)
 {
     rsmapi_barrier_t one;
@@ -137,14 +110,8 @@ static void no_barrier(void *call)
     rsm_memseg_import_destroy_barrier(&one);
     rsm_memseg_import_destroy_barrier(&two);
 }
-static void transfer_fails(void *call)
-{
-    fake.transfer = RSM_ST_NO_RESOURCES;
-}
-static void completion_fails(void *call)
-{
-    fake.complete = RSM_ST_TRANSFER;
-}
+SPOIL(struct call, transfer_fails, fake.transfer = RSM_ST_NO_RESOURCES)
+SPOIL(struct call, completion_fails, fake.complete = RSM_ST_TRANSFER)
 
 TEST(errors_come_in_the_documented_order)
 {

@@ -33,42 +33,15 @@ static int perform_create(void *state)
     return error;
 }
 
-static void no_controller(void *call)
-{
-    ((struct create_call *)call)->controller = NULL;
-}
-static void no_result(void *call)
-{
-    ((struct create_call *)call)->result = NULL;
-}
-static void no_address(void *call)
-{
-    ((struct create_call *)call)->address = NULL;
-}
-static void no_size(void *call)
-{
-    ((struct create_call *)call)->size = 0;
-}
-static void crooked_address(void *call)
-{
-    ((struct create_call *)call)->address += 16;
-}
-static void crooked_size(void *call)
-{
-    ((struct create_call *)call)->size += 1;
-}
-static void too_long(void *call)
-{
-    ((struct create_call *)call)->size += 8 * page_size();
-}
-static void no_memory(void *call)
-{
-    inject_calloc.error = ENOMEM;
-}
-static void denied(void *call)
-{
-    fake.create = RSM_ST_DENIED;
-}
+SPOIL(struct create_call, no_controller, call->controller = NULL)
+SPOIL(struct create_call, no_result, call->result = NULL)
+SPOIL(struct create_call, no_address, call->address = NULL)
+SPOIL(struct create_call, no_size, call->size = 0)
+SPOIL(struct create_call, crooked_address, call->address += 16)
+SPOIL(struct create_call, crooked_size, call->size += 1)
+SPOIL(struct create_call, too_long, call->size += 8 * page_size())
+SPOIL(struct create_call, no_memory, inject_calloc.error = ENOMEM)
+SPOIL(struct create_call, denied, fake.create = RSM_ST_DENIED)
 
 TEST(create_checks_in_the_documented_order)
 {
@@ -222,38 +195,14 @@ static int perform_rebind(void *state)
     struct rebind_call *call = state;
     return rsm_memseg_export_rebind(call->handle, call->address, 12345, call->size);
 }
-static void rebind_null(void *call)
-{
-    ((struct rebind_call *)call)->handle = NULL;
-}
-static void rebind_no_address(void *call)
-{
-    ((struct rebind_call *)call)->address = NULL;
-}
-static void rebind_not_allowed(void *call)
-{
-    ((struct rebind_call *)call)->handle = ((struct rebind_call *)call)->without;
-}
-static void other_creator(void *call)
-{
-    fake.created_by_other = true;
-}
-static void rebind_wrong_size(void *call)
-{
-    ((struct rebind_call *)call)->size = 2 * page_size();
-}
-static void rebind_same_address(void *call)
-{
-    ((struct rebind_call *)call)->address = test_memory();
-}
-static void rebind_crooked_address(void *call)
-{
-    ((struct rebind_call *)call)->address += 8;
-}
-static void rebind_fault(void *call)
-{
-    fake.rebind = RSM_ST_FAULT;
-}
+SPOIL(struct rebind_call, rebind_null, call->handle = NULL)
+SPOIL(struct rebind_call, rebind_no_address, call->address = NULL)
+SPOIL(struct rebind_call, rebind_not_allowed, call->handle = call->without)
+SPOIL(struct create_call, other_creator, fake.created_by_other = true)
+SPOIL(struct rebind_call, rebind_wrong_size, call->size = 2 * page_size())
+SPOIL(struct rebind_call, rebind_same_address, call->address = test_memory())
+SPOIL(struct rebind_call, rebind_crooked_address, call->address += 8)
+SPOIL(struct create_call, rebind_fault, fake.rebind = RSM_ST_FAULT)
 
 TEST(rebind_checks_in_the_documented_order)
 {

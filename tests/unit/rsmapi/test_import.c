@@ -29,26 +29,11 @@ static int perform(void *state)
     return error;
 }
 
-static void no_controller(void *call)
-{
-    ((struct call *)call)->controller = NULL;
-}
-static void no_result(void *call)
-{
-    ((struct call *)call)->result = NULL;
-}
-static void other_bits(void *call)
-{
-    ((struct call *)call)->perm = 0601;
-}
-static void no_memory(void *call)
-{
-    inject_calloc.error = ENOMEM;
-}
-static void not_published(void *call)
-{
-    fake.connect = RSM_ST_NOT_FOUND;
-}
+SPOIL(struct call, no_controller, call->controller = NULL)
+SPOIL(struct call, no_result, call->result = NULL)
+SPOIL(struct call, other_bits, call->perm = 0601)
+SPOIL(struct call, no_memory, inject_calloc.error = ENOMEM)
+SPOIL(struct call, not_published, fake.connect = RSM_ST_NOT_FOUND)
 
 TEST(connect_checks_in_the_documented_order)
 {

@@ -32,35 +32,17 @@ static int perform(void *state)
     return error;
 }
 
-static void crooked_address(void *call)
-{
-    ((struct call *)call)->address = (char *)test_memory() + 1;
-}
-static void no_controller(void *call)
-{
-    ((struct call *)call)->controller = NULL;
-}
-static void no_result(void *call)
-{
-    ((struct call *)call)->result = NULL;
-}
-static void no_length(void *call)
-{
-    ((struct call *)call)->length = 0;
-}
+SPOIL(struct call, crooked_address, call->address = (char *)test_memory() + 1)
+SPOIL(struct call, no_controller, call->controller = NULL)
+SPOIL(struct call, no_result, call->result = NULL)
+SPOIL(struct call, no_length, call->length = 0)
 static void no_address(void *call)
 {
     if (((struct call *)call)->address == test_memory())
         ((struct call *)call)->address = NULL;
 }
-static void no_memory(void *call)
-{
-    inject_calloc.error = ENOMEM;
-}
-static void refused(void *call)
-{
-    fake.registration = RSM_ST_FAULT;
-}
+SPOIL(struct call, no_memory, inject_calloc.error = ENOMEM)
+SPOIL(struct call, refused, fake.registration = RSM_ST_FAULT)
 
 TEST(create_checks_in_the_documented_order)
 {

@@ -37,30 +37,12 @@ static int perform(void *state)
     return error;
 }
 
-static void no_handle(void *call)
-{
-    ((struct call *)call)->handle = NULL;
-}
-static void no_address(void *call)
-{
-    ((struct call *)call)->result = NULL;
-}
-static void other_handle(void *call)
-{
-    ((struct call *)call)->handle = (void *)((struct call *)call)->other;
-}
-static void bad_permission(void *call)
-{
-    ((struct call *)call)->perm = 0601;
-}
-static void no_length(void *call)
-{
-    ((struct call *)call)->length = 0;
-}
-static void too_long(void *call)
-{
-    ((struct call *)call)->length = fake_segment_length();
-}
+SPOIL(struct call, no_handle, call->handle = NULL)
+SPOIL(struct call, no_address, call->result = NULL)
+SPOIL(struct call, other_handle, call->handle = (void *)call->other)
+SPOIL(struct call, bad_permission, call->perm = 0601)
+SPOIL(struct call, no_length, call->length = 0)
+SPOIL(struct call, too_long, call->length = fake_segment_length())
 static void crooked_offset(void *call)
 {
     ((struct call *)call)->offset += 8;
@@ -71,14 +53,8 @@ static void crooked_fixed(void *call)
     ((struct call *)call)->attr = RSM_MAP_FIXED;
     ((struct call *)call)->address = (char *)test_memory() + 1;
 }
-static void more_rights(void *call)
-{
-    ((struct call *)call)->perm = RSM_PERM_RDWR;
-}
-static void core_fails(void *call)
-{
-    fake.map = RSM_ST_NO_RESOURCES;
-}
+SPOIL(struct call, more_rights, call->perm = RSM_PERM_RDWR)
+SPOIL(struct call, core_fails, fake.map = RSM_ST_NO_RESOURCES)
 
 TEST(map_checks_in_the_documented_order)
 {

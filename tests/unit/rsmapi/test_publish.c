@@ -67,46 +67,16 @@ static int perform_republish(void *state)
     return rsm_memseg_export_republish(call->handle, call->list_pointer, call->length);
 }
 
-static void no_id(void *call)
-{
-    ((struct call *)call)->id_pointer = NULL;
-}
-static void no_handle(void *call)
-{
-    ((struct call *)call)->handle = NULL;
-}
-static void no_list(void *call)
-{
-    ((struct call *)call)->list_pointer = NULL;
-}
-static void already_published(void *call)
-{
-    ((struct call *)call)->handle = ((struct call *)call)->published;
-}
-static void not_published(void *call)
-{
-    ((struct call *)call)->handle = ((struct call *)call)->fresh;
-}
-static void reserved_id(void *call)
-{
-    ((struct call *)call)->id = 0x3FFFFF;
-}
-static void other_creator(void *call)
-{
-    fake.created_by_other = true;
-}
-static void list_too_long(void *call)
-{
-    ((struct call *)call)->length = 65;
-}
-static void unreadable_list(void *call)
-{
-    ((struct call *)call)->list_pointer = nowhere;
-}
-static void bad_entry(void *call)
-{
-    ((struct call *)call)->list[1].ae_node = 65;
-}
+SPOIL(struct call, no_id, call->id_pointer = NULL)
+SPOIL(struct call, no_handle, call->handle = NULL)
+SPOIL(struct call, no_list, call->list_pointer = NULL)
+SPOIL(struct call, already_published, call->handle = call->published)
+SPOIL(struct call, not_published, call->handle = call->fresh)
+SPOIL(struct call, reserved_id, call->id = 0x3FFFFF)
+SPOIL(struct call, other_creator, fake.created_by_other = true)
+SPOIL(struct call, list_too_long, call->length = 65)
+SPOIL(struct call, unreadable_list, call->list_pointer = nowhere)
+SPOIL(struct call, bad_entry, call->list[1].ae_node = 65)
 static void refused(void *call)
 {
     fake.publish = RSM_ST_ID_IN_USE;

@@ -73,62 +73,20 @@ static void end_call(struct call *call)
     destroy_export(call->other);
 }
 
-static void no_request(void *call)
-{
-    ((struct call *)call)->pointer = NULL;
-}
-static void no_handle(void *call)
-{
-    ((struct call *)call)->request.remote_handle = NULL;
-}
-static void export_handle(void *call)
-{
-    ((struct call *)call)->request.remote_handle = (void *)((struct call *)call)->other;
-}
-static void count_0(void *call)
-{
-    ((struct call *)call)->request.io_request_count = 0;
-}
-static void count_17(void *call)
-{
-    ((struct call *)call)->request.io_request_count = 17;
-}
-static void no_iovec(void *call)
-{
-    ((struct call *)call)->request.iovec = NULL;
-}
-static void unknown_type(void *call)
-{
-    ((struct call *)call)->iovec[2].io_type = 3;
-}
-static void null_local_handle(void *call)
-{
-    ((struct call *)call)->iovec[1].local.handle = NULL;
-}
-static void strange_local_handle(void *call)
-{
-    ((struct call *)call)->iovec[1].local.handle = (void *)((struct call *)call)->other;
-}
-static void no_right(void *call)
-{
-    ((struct call *)call)->request.remote_handle = ((struct call *)call)->unable;
-}
-static void no_address(void *call)
-{
-    ((struct call *)call)->iovec[0].local.vaddr = NULL;
-}
-static void bad_range(void *call)
-{
-    ((struct call *)call)->iovec[0].remote_offset = fake_segment_length();
-}
-static void transfer_fails(void *call)
-{
-    fake.transfer = RSM_ST_NO_RESOURCES;
-}
-static void completion_fails(void *call)
-{
-    fake.complete = RSM_ST_TRANSFER;
-}
+SPOIL(struct call, no_request, call->pointer = NULL)
+SPOIL(struct call, no_handle, call->request.remote_handle = NULL)
+SPOIL(struct call, export_handle, call->request.remote_handle = (void *)call->other)
+SPOIL(struct call, count_0, call->request.io_request_count = 0)
+SPOIL(struct call, count_17, call->request.io_request_count = 17)
+SPOIL(struct call, no_iovec, call->request.iovec = NULL)
+SPOIL(struct call, unknown_type, call->iovec[2].io_type = 3)
+SPOIL(struct call, null_local_handle, call->iovec[1].local.handle = NULL)
+SPOIL(struct call, strange_local_handle, call->iovec[1].local.handle = (void *)call->other)
+SPOIL(struct call, no_right, call->request.remote_handle = call->unable)
+SPOIL(struct call, no_address, call->iovec[0].local.vaddr = NULL)
+SPOIL(struct call, bad_range, call->iovec[0].remote_offset = fake_segment_length())
+SPOIL(struct call, transfer_fails, fake.transfer = RSM_ST_NO_RESOURCES)
+SPOIL(struct call, completion_fails, fake.complete = RSM_ST_TRANSFER)
 
 TEST(errors_come_in_the_documented_order)
 {

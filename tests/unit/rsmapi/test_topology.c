@@ -31,14 +31,14 @@ TEST(the_block_holds_controllers_and_far_ends)
     assert_ptr_equal(pointers[1], (char *)pointers[0] + sizeof(rsm_connections_hdr_t));
     assert_string_equal(pointers[1]->hdr.cntlr_name, "sci0");
     assert_int_equal(pointers[1]->hdr.remote_cntlr_count, 2);
-    const rsm_remote_cntlr_t *far_ends = pointers[1]->remote_cntlr;
-    assert_int_equal(far_ends[0].remote_nodeid, 2);
-    assert_string_equal(far_ends[0].remote_cntlrname, "sci1");
-    assert_int_equal(far_ends[0].remote_hwaddr, 0x22);
-    assert_int_equal(far_ends[0].connection_state, RSM_CONNECTION_ACTIVE);
-    assert_int_equal(far_ends[1].remote_nodeid, 3);
-    assert_string_equal(far_ends[1].remote_cntlrname, "sci2");
-    assert_int_equal(far_ends[1].connection_state, 1);
+    const rsm_remote_cntlr_t *remote_ends = pointers[1]->remote_cntlr;
+    assert_int_equal(remote_ends[0].remote_nodeid, 2);
+    assert_string_equal(remote_ends[0].remote_cntlrname, "sci1");
+    assert_int_equal(remote_ends[0].remote_hwaddr, 0x22);
+    assert_int_equal(remote_ends[0].connection_state, RSM_CONNECTION_ACTIVE);
+    assert_int_equal(remote_ends[1].remote_nodeid, 3);
+    assert_string_equal(remote_ends[1].remote_cntlrname, "sci2");
+    assert_int_equal(remote_ends[1].connection_state, 1);
     rsm_free_interconnect_topology(block);
 }
 

@@ -18,10 +18,7 @@ static void open_the_door(void)
 
 static void skip_without_users(void)
 {
-    if (geteuid() != 0) {
-        print_message("needs root, for several users\n");
-        exit(77);
-    }
+    program_needs_root();
     if (!daemon_is_reachable()) {
         print_message("not run: other users cannot get at the programs of this build\n");
         exit(77);

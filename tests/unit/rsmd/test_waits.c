@@ -376,10 +376,7 @@ ATTACK(somebody_ends_all_that_he_has, all_leave_at_once, do_nothing)
 static int start(void **state)
 {
     struct rlimit limit = {.rlim_cur = FILES, .rlim_max = FILES};
-    if (getuid() != 0) {
-        print_message("skipped: it takes root, for several users\n");
-        exit(77);
-    }
+    program_needs_root();
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     daemon_start("");
     return 0;

@@ -212,8 +212,8 @@ TEST_ALONE(addresses)
 TEST_ALONE(authentication)
 {
     static const char *const loopback[] = {"127.0.0.1", "127.200.3.4:99", "[::1]", "localhost"};
-    static const char *const far[] = {"10.0.0.1", "alpha", "[fd00::1]:99", "localhost.example.org",
-                                      "128.0.0.1"};
+    static const char *const remote[] = {"10.0.0.1", "alpha", "[fd00::1]:99",
+                                         "localhost.example.org", "128.0.0.1"};
     char text[256];
     assert_true(parse("[node 1]\nhost = a\n"));
     assert_false(rsmd_conf_has_address(&conf));
@@ -227,8 +227,8 @@ TEST_ALONE(authentication)
         assert_true(parse(text));
         assert_int_equal(conf.auth, RSMD_AUTH_MUNGE);
     }
-    for (unsigned i = 0; i < sizeof far / sizeof far[0]; i++) {
-        snprintf(text, sizeof text, "[node 1]\nhost = a\naddress = %s\n", far[i]);
+    for (unsigned i = 0; i < sizeof remote / sizeof remote[0]; i++) {
+        snprintf(text, sizeof text, "[node 1]\nhost = a\naddress = %s\n", remote[i]);
         assert_true(parse(text));
         assert_int_equal(conf.auth, RSMD_AUTH_MUNGE);
         strcat(text, "[cluster]\nauth = none\n");

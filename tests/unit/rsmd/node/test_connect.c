@@ -164,8 +164,7 @@ static int export_and_wait(const void *argument)
 
 TEST_ALONE(users_and_groups)
 {
-    if (geteuid() != 0)
-        skip();
+    case_needs_root();
     int up[2], down[2];
     char byte;
     assert_int_equal(pipe(up), 0);
@@ -211,8 +210,7 @@ static int use_inherited(const void *argument)
 
 TEST_ALONE(the_sender_counts)
 {
-    if (geteuid() != 0)
-        skip();
+    case_needs_root();
     int socket = peer_hello(&daemon_1);
     publish_page(socket, 0x600020, 0600);
     assert_int_equal(as_user(4003, 9, 0, use_inherited, &socket), RSM_ST_DENIED);

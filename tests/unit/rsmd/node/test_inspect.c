@@ -25,10 +25,7 @@ static int hello_of(uid_t uid, uint32_t node)
 static int start(void **state)
 {
     page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (geteuid() != 0) {
-        print_message("needs root, for several users\n");
-        _exit(77);
-    }
+    program_needs_root();
     daemon_start(&daemon_1, NULL, NULL);
     daemon_start_in(&neighbour, daemon_1.directory, 2, NULL, NULL);
     return 0;

@@ -155,11 +155,11 @@ static enum rsm_status republish(uint32_t export_id, const struct rsm_acl_entry 
 
 TEST_ALONE(lists)
 {
-    const struct rsm_acl_entry own = {1, 0600}, other = {2, 0666}, far = {65536, 0600},
+    const struct rsm_acl_entry own = {1, 0600}, other = {2, 0666}, beyond = {65536, 0600},
                                wide = {1, 0700}, none = {1, 0};
     uint32_t extent = make_extent(socket_1, page), export_id = make_export(socket_1, page, 0600);
-    assert_int_equal(republish(export_id, &far, 1), RSM_ST_NOT_PUBLISHED);
-    assert_int_equal(publish(socket_1, export_id, 9, extent, page, &far, 1), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(republish(export_id, &beyond, 1), RSM_ST_NOT_PUBLISHED);
+    assert_int_equal(publish(socket_1, export_id, 9, extent, page, &beyond, 1), RSM_ST_BAD_RIGHTS);
     assert_int_equal(publish(socket_1, export_id, 9, extent, page, &wide, 1), RSM_ST_BAD_RIGHTS);
     assert_int_equal(publish(socket_1, export_id, 9, extent, page, &other, 1), RSM_ST_OK);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 9, 0, NULL), RSM_ST_NOT_TO_NODE);

@@ -35,7 +35,7 @@ static struct rsmd_account *user(uid_t uid)
     return account;
 }
 
-static struct rsmd_account *far_user(uint32_t node, uid_t uid)
+static struct rsmd_account *remote_user(uint32_t node, uid_t uid)
 {
     struct rsmd_account *account = rsmd_account_of_remote(&shares, node, uid);
     assert_non_null(account);
@@ -175,36 +175,36 @@ SHARES_TEST(a_connection_has_three_quarters_of_the_descriptors)
 
 SHARES_TEST(a_far_node_has_the_share_of_one_user)
 {
-    struct rsmd_account *far[40];
+    struct rsmd_account *remote[40];
     uint64_t sum = 0;
     struct rsmd_account *local = user(USER);
     /* It says that it has many users, root among them. */
     for (unsigned i = 0; i < 40; i++) {
-        far[i] = far_user(2, i);
-        uint64_t count = take_all(far[i], RSMD_SEGMENTS);
+        remote[i] = remote_user(2, i);
+        uint64_t count = take_all(remote[i], RSMD_SEGMENTS);
         assert_true(count <= 562);
         sum += count;
     }
-    assert_int_equal(far[0]->used[RSMD_SEGMENTS], 562); /* 75 % of what the node may have */
+    assert_int_equal(remote[0]->used[RSMD_SEGMENTS], 562); /* 75 % of what the node may have */
     assert_int_equal(sum, 750);
     assert_int_equal(take_all(local, RSMD_SEGMENTS), 200);
     for (unsigned i = 0; i < 40; i++)
-        give_all(far[i], RSMD_SEGMENTS);
+        give_all(remote[i], RSMD_SEGMENTS);
     give_all(local, RSMD_SEGMENTS);
 }
 
 SHARES_TEST(the_same_number_on_two_nodes_is_two_users)
 {
-    struct rsmd_account *here = user(USER), *there = far_user(2, USER),
-                        *further = far_user(3, USER);
+    struct rsmd_account *here = user(USER), *there = remote_user(2, USER),
+                        *further = remote_user(3, USER);
     assert_ptr_not_equal(here, there);
     assert_ptr_not_equal(there, further);
     assert_ptr_not_equal(there->parent, further->parent);
     assert_null(here->parent);
-    assert_ptr_equal(far_user(2, USER), there);
+    assert_ptr_equal(remote_user(2, USER), there);
     rsmd_account_drop(there);
     /* That which stands for all of a node's users is no user. */
-    assert_ptr_equal(far_user(2, RSMD_ALL_USERS), there->parent);
+    assert_ptr_equal(remote_user(2, RSMD_ALL_USERS), there->parent);
     rsmd_account_drop(there->parent);
     rsmd_account_drop(here);
     rsmd_account_drop(there);
@@ -215,18 +215,18 @@ SHARES_TEST(the_same_number_on_two_nodes_is_two_users)
 
 SHARES_TEST(an_account_lives_while_it_is_needed)
 {
-    struct rsmd_account *one = user(USER), *far = far_user(2, USER);
+    struct rsmd_account *one = user(USER), *remote = remote_user(2, USER);
     assert_true(rsmd_share_take(one, RSMD_BYTES, 5));
-    assert_true(rsmd_share_take(far, RSMD_BYTES, 5));
+    assert_true(rsmd_share_take(remote, RSMD_BYTES, 5));
     rsmd_account_drop(one);
-    rsmd_account_drop(far);
+    rsmd_account_drop(remote);
     /* Nobody holds them, but there is something left to give back. */
     assert_int_equal(HASH_COUNT(shares.accounts), 3);
     assert_ptr_equal(user(USER), one);
     rsmd_account_drop(one);
     rsmd_share_give(one, RSMD_BYTES, 5);
     assert_int_equal(HASH_COUNT(shares.accounts), 2);
-    rsmd_share_give(far, RSMD_BYTES, 5);
+    rsmd_share_give(remote, RSMD_BYTES, 5);
     assert_null(shares.accounts);
 }
 
@@ -293,7 +293,7 @@ static void random_step(unsigned *seed)
     uint64_t amount = (uint64_t)rand_r(seed) % 300;
     if (model[i].account == NULL)
         model[i].account =
-            model[i].node == 0 ? user(model[i].uid) : far_user(model[i].node, model[i].uid);
+            model[i].node == 0 ? user(model[i].uid) : remote_user(model[i].node, model[i].uid);
     if (rand_r(seed) % 2 == 0) {
         bool fits = model_fits(i, resource, amount);
         assert_int_equal(rsmd_share_take(model[i].account, resource, amount), fits);
@@ -328,7 +328,7 @@ SHARES_TEST(random_users)
     }
     for (unsigned i = 0; i < HOLDERS; i++) {
         struct rsmd_account *account =
-            model[i].node == 0 ? user(model[i].uid) : far_user(model[i].node, model[i].uid);
+            model[i].node == 0 ? user(model[i].uid) : remote_user(model[i].node, model[i].uid);
         for (unsigned r = 0; r < RSMD_RESOURCES; r++) {
             assert_int_equal(account->used[r], model[i].used[r]);
             rsmd_share_give(account, (enum rsmd_resource)r, model[i].used[r]);

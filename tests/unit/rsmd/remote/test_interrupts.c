@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Named interrupts between hosts: triggers, messages, refusals, what a far node may say. */
+/* Named interrupts between hosts: triggers, messages, refusals, what a remote node may say. */
 #include "hosts.h"
 #include "node/interrupts.h"
 

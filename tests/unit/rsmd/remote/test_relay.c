@@ -56,7 +56,7 @@ TEST(coalescing_means_the_same_as_at_hand)
     for (unsigned sequence = 0; sequence < 64; sequence++) {
         for (unsigned cuts = 0; cuts < 32; cuts += 5) {
             struct rsm_event_counter near = {.pending = 0};
-            struct rsm_event_counter relay = {.relay = 1}, far = {.pending = 0};
+            struct rsm_event_counter relay = {.relay = 1}, remote = {.pending = 0};
             for (unsigned i = 0; i < 6; i++) {
                 bool coalesce = (sequence >> i & 1) != 0;
                 rsm_event_counter_post(&near, 1, coalesce);
@@ -65,11 +65,11 @@ TEST(coalescing_means_the_same_as_at_hand)
                     continue;
                 struct rsm_signals batch = rsm_event_counter_take(&relay);
                 if (batch.coalesced)
-                    rsm_event_counter_post(&far, 1, true);
+                    rsm_event_counter_post(&remote, 1, true);
                 if (batch.count > 0)
-                    rsm_event_counter_post(&far, batch.count, false);
+                    rsm_event_counter_post(&remote, batch.count, false);
             }
-            assert_int_equal(atomic_load(&near.pending), atomic_load(&far.pending));
+            assert_int_equal(atomic_load(&near.pending), atomic_load(&remote.pending));
         }
     }
 }

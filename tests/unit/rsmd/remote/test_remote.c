@@ -193,7 +193,7 @@ TEST(a_client_has_many_under_way)
     begin(&importer, &locate);
     assert_int_equal(importer.answers, answers + 1);
     assert_int_equal(importer.reply.status, RSM_ST_OK);
-    /* The far node answers them out of order. */
+    /* The remote node answers them out of order. */
     struct rsm_cluster_msg oldest = intercept(RSM_CLUSTER_CONNECT);
     deliver_all();
     assert_int_equal(importer.client.forward_count, 1);

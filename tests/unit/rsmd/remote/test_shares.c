@@ -23,7 +23,7 @@ static unsigned connect_all(struct person *person)
 
 #define TEST(name) TEST_BETWEEN(name, pair_begin, pair_end)
 
-/* Whatever a far node says of its users, it gets what one user gets, and one of them not all of
+/* Whatever a remote node says of its users, it gets what one user gets, and one of them not all of
  * that. */
 TEST(a_far_node_does_not_take_all)
 {
@@ -190,7 +190,7 @@ TEST(what_transports_keep_is_charged)
     hosts.keeps_descriptors = 3;
     hosts.keeps_threads = 1;
     rsmd_shares_limit(shares, RSMD_DESCRIPTORS, 200);
-    rsmd_shares_limit(shares, RSMD_THREADS, 40); /* a far node 30, one user of it 22 */
+    rsmd_shares_limit(shares, RSMD_THREADS, 40); /* a remote node 30, one user of it 22 */
     assert_int_equal(connect_all(&importer), 22);
     assert_int_equal(shares->used[RSMD_THREADS], 22);
     assert_int_equal(shares->used[RSMD_DESCRIPTORS], before + 66);
@@ -199,7 +199,7 @@ TEST(what_transports_keep_is_charged)
     assert_true(rsmd_shares_are_sound(shares));
     /* Descriptors run out first. */
     rsmd_shares_limit(shares, RSMD_THREADS, 4000);
-    assert_int_equal(connect_all(&importer), 37 - 22); /* a user of a far node: 112 */
+    assert_int_equal(connect_all(&importer), 37 - 22); /* a user of a remote node: 112 */
     assert_int_equal(shares->used[RSMD_THREADS], 37);
     struct rsm_msg end = {.type = RSM_MSG_IMPORT_DISCONNECT,
                           .u.import_disconnect.import = importer.client.imports->importer.id};
