@@ -23,7 +23,7 @@ endif()
 
 # What takes longest, in seconds: ctest starts it first where it has no times of a run before, so that nothing long is
 # left for the end.
-set(RSM_COSTS solaris.rsm-cc-clang 40 unit.rsmd.cluster.cluster 33 integration.daemon 30 integration.handover 28
+set(RSM_COSTS unit.rsmd.cluster.cluster 33 integration.daemon 30 integration.handover 28
     kills.hosts.peekmap 27 integration.rsmperf.ends 27 integration.rsmstat.watch 26
     conformance.wrong.wrong_held_up 24 mapping.fake.precise 23 kills.hosts.peek 23 unit.rsmd.loop 22
     unit.rsmd.steps 21 soak.short 21 conformance.wrong.wrong_deaf 20 unit.rsmd.crowd 18 mapping.explore 17

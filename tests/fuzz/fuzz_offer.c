@@ -3,7 +3,7 @@
  * segment that it claims can be read. */
 #include "fuzz.h"
 #include "transport/instance.h"
-#include "transport/registry_import.h"
+#include "transport/registry.h"
 
 enum { OBJECTS = 4, PAGE = 4096 };
 

@@ -362,6 +362,19 @@ uint32_t make_export(int socket, uint64_t length, uint32_t mode)
     return msg.u.export_create_reply.export_id;
 }
 
+struct rsm_inspect_reply inspect_exports(int socket)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
+    assert_int_equal(ask(socket, &msg), RSM_ST_OK);
+    return msg.u.inspect_reply;
+}
+
+enum rsm_status extent_free(int socket, uint32_t extent, uint32_t flags)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {extent, flags}};
+    return ask(socket, &msg);
+}
+
 enum rsm_status publish(int socket, uint32_t export_id, uint32_t segment_id, uint32_t extent,
                         uint64_t length, const struct rsm_acl_entry *acl, uint32_t acl_count)
 {

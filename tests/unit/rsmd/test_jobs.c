@@ -89,13 +89,6 @@ static void end_jobs(unsigned count)
     assert_int_equal(write(go, bytes, count), count);
 }
 
-static struct rsm_inspect_reply totals(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(watcher, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply;
-}
-
 static void pause_for_a_moment(int *waited)
 {
     struct timespec pause = {.tv_nsec = 1000000};
@@ -107,7 +100,7 @@ static void pause_for_a_moment(int *waited)
 static void await_bytes(uint64_t bytes)
 {
     int waited = 0;
-    while (totals().exported_bytes != bytes)
+    while (inspect_exports(watcher).exported_bytes != bytes)
         pause_for_a_moment(&waited);
 }
 
@@ -125,14 +118,6 @@ static void await_orders(void)
     uint32_t before = atomic_load(&counter->pending);
     assert_int_equal(write(fifo, &order, sizeof order), sizeof order);
     await_signals(before + 1);
-}
-
-static enum rsm_status give_back(void)
-{
-    struct rsm_msg msg = {
-        .type = RSM_MSG_EXTENT_FREE,
-        .u.extent_free = {.extent = extent, .flags = RSM_EXTENT_FREE_WHEN_UNUSED}};
-    return ask(exporter, &msg);
 }
 
 /* ------------------------------------------------------------------ nobody waits */
@@ -182,10 +167,10 @@ JOB_TEST(the_importer_disconnects)
     for (int i = 0; i < CONNECTIONS; i++)
         assert_int_equal(disconnect(importer, connection[i].import), RSM_ST_OK);
     assert_int_equal(unpublish(exporter, export_id, 0, NULL), RSM_ST_OK);
-    assert_int_equal(give_back(), RSM_ST_OK);
+    assert_int_equal(extent_free(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_OK);
     /* The jobs still have the memory, and its user pays. */
-    assert_int_equal(totals().exported_bytes, page);
-    assert_int_equal(give_back(), RSM_ST_NOT_FOUND);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, page);
+    assert_int_equal(extent_free(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_NOT_FOUND);
     end_jobs(CONNECTIONS);
     await_bytes(0);
     assert_int_equal(atomic_load(&counter->pending), 1);
@@ -198,12 +183,12 @@ JOB_TEST(the_importer_dies)
     close(importer);
     importer = peer_hello(&daemon_1);
     int waited = 0;
-    while (totals().segments != 1 || totals().clients != 3)
+    while (inspect_exports(watcher).segments != 1 || inspect_exports(watcher).clients != 3)
         pause_for_a_moment(&waited);
     end_jobs(1);
     /* Its segment is as good as before. */
     assert_int_equal(unpublish(exporter, export_id, 0, NULL), RSM_ST_OK);
-    assert_int_equal(give_back(), RSM_ST_OK);
+    assert_int_equal(extent_free(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_OK);
     await_bytes(0);
 }
 
@@ -214,7 +199,7 @@ JOB_TEST(the_segment_is_unpublished)
     assert_int_equal(unpublish(exporter, export_id, 0, NULL), RSM_ST_OK);
     assert_int_not_equal(slot_value(table, connection[0].slot), connection[0].generation);
     end_jobs(1);
-    assert_int_equal(give_back(), RSM_ST_OK);
+    assert_int_equal(extent_free(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_OK);
     await_bytes(0);
     assert_int_equal(atomic_load(&counter->pending), 1);
 }
@@ -229,11 +214,11 @@ JOB_TEST(the_exporter_dies)
     exporter = peer_hello(&daemon_1);
     await_move(table, connection[0].slot, connection[0].generation);
     int waited = 0;
-    while (totals().segments != CONNECTIONS) /* what the importer has of them */
+    while (inspect_exports(watcher).segments != CONNECTIONS) /* what the importer has of them */
         pause_for_a_moment(&waited);
-    assert_int_equal(totals().exported_bytes, page);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, page);
     end_jobs(1);
-    assert_int_equal(totals().exported_bytes, page);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, page);
     end_jobs(1);
     await_bytes(0);
 }
@@ -246,7 +231,7 @@ JOB_TEST(the_importer_is_lost)
     await_move(table, connection[0].slot, connection[0].generation);
     end_jobs(1);
     assert_int_equal(unpublish(exporter, export_id, 0, NULL), RSM_ST_OK);
-    assert_int_equal(give_back(), RSM_ST_OK);
+    assert_int_equal(extent_free(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_OK);
     await_bytes(0);
 }
 

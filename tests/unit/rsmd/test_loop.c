@@ -133,20 +133,6 @@ static void await_connects(const struct watch *watch, int count)
         assert_int_equal(usleep(100), 0);
 }
 
-static uint64_t bytes_exported(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply.exported_bytes;
-}
-
-static uint32_t segments_there(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply.segments;
-}
-
 /* Try a load until its worst connect is below the bar. What prepares it is not measured. */
 static void measure(const char *name, void (*prepare)(void),
                     void (*load)(const struct watch *watch))
@@ -184,7 +170,7 @@ static void take_much(void)
 {
     struct rsm_packet_fds fds;
     taken.socket = peer_hello(&daemon_1);
-    taken.before = bytes_exported();
+    taken.before = inspect_exports(exporter).exported_bytes;
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC,
                           .u.extent_alloc = {.controller = "sci0", .length = much}};
     assert_int_equal(ask_with(taken.socket, &msg, NULL, &fds), RSM_ST_OK);
@@ -195,7 +181,7 @@ static void take_much(void)
 
 static void await_its_end(const struct watch *watch)
 {
-    while (bytes_exported() != taken.before)
+    while (inspect_exports(exporter).exported_bytes != taken.before)
         usleep(1000);
     await_connects(watch, 1);
 }
@@ -233,7 +219,7 @@ static void register_much(const struct watch *watch)
     enum { CLIENTS = 6 };
     int sockets[CLIENTS];
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
-    uint64_t before = bytes_exported();
+    uint64_t before = inspect_exports(exporter).exported_bytes;
     struct rsm_msg msg = {
         .type = RSM_MSG_EXTENT_ALLOC,
         .u.extent_alloc = {.controller = "wrsm0", .length = 4 * (uint64_t)RSM_EXTENT_SMALL}};
@@ -245,7 +231,7 @@ static void register_much(const struct watch *watch)
     await_readable(sockets[0]);
     for (int i = 0; i < CLIENTS; i++)
         close(sockets[i]);
-    while (bytes_exported() != before)
+    while (inspect_exports(exporter).exported_bytes != before)
         usleep(1000);
     await_connects(watch, 1);
 }
@@ -285,7 +271,7 @@ static void make_many(void)
 static void leave_many(const struct watch *watch)
 {
     close(taken.socket);
-    while (segments_there() > 2) /* perhaps the watcher's */
+    while (inspect_exports(exporter).segments > 2) /* perhaps the watcher's */
         usleep(1000);
     await_connects(watch, 1);
 }
@@ -334,7 +320,7 @@ TEST_ALONE(inspecting)
     int socket = many_segments();
     measure("INSPECT by 200 clients", NULL, look_all_the_time);
     close(socket);
-    while (segments_there() > 2)
+    while (inspect_exports(exporter).segments > 2)
         usleep(1000);
 }
 

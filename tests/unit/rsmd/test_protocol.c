@@ -94,12 +94,6 @@ static enum rsm_status alloc(int socket, const char *name, uint64_t length,
     return status;
 }
 
-static enum rsm_status give_back(int socket, uint32_t extent)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = extent}};
-    return ask(socket, &msg);
-}
-
 TEST_ALONE(extents)
 {
     struct rsm_packet_fds fds;
@@ -117,10 +111,10 @@ TEST_ALONE(extents)
     rsm_packet_fds_close(&fds);
     second = make_extent(socket, page);
     assert_int_not_equal(first, second);
-    assert_int_equal(give_back(stranger, first), RSM_ST_NOT_FOUND);
-    assert_int_equal(give_back(socket, first + second + 1000), RSM_ST_NOT_FOUND);
-    assert_int_equal(give_back(socket, first), RSM_ST_OK);
-    assert_int_equal(give_back(socket, first), RSM_ST_NOT_FOUND);
+    assert_int_equal(extent_free(stranger, first, 0), RSM_ST_NOT_FOUND);
+    assert_int_equal(extent_free(socket, first + second + 1000, 0), RSM_ST_NOT_FOUND);
+    assert_int_equal(extent_free(socket, first, 0), RSM_ST_OK);
+    assert_int_equal(extent_free(socket, first, 0), RSM_ST_NOT_FOUND);
     close(socket);
     close(stranger);
 }
@@ -139,7 +133,7 @@ TEST_ALONE(exported_memory_is_limited)
     rsm_packet_fds_close(&fds);
     assert_int_equal(alloc(two, "sci0", part, &fds, &second), RSM_ST_NO_MEMORY);
     assert_int_equal(alloc(two, "sci0", UINT64_MAX / page * page, &fds, &second), RSM_ST_NO_MEMORY);
-    assert_int_equal(give_back(one, first), RSM_ST_OK);
+    assert_int_equal(extent_free(one, first, 0), RSM_ST_OK);
     assert_int_equal(alloc(two, "sci0", part, &fds, &second), RSM_ST_OK);
     rsm_packet_fds_close(&fds);
     close(one);

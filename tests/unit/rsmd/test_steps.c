@@ -40,17 +40,10 @@ static int stop(void **state)
     return 0;
 }
 
-static struct rsm_inspect_reply totals(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(watcher, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply;
-}
-
 /* Of all steps so far. */
 static void judge(const char *what, unsigned count)
 {
-    uint64_t longest = totals().longest_step_us;
+    uint64_t longest = inspect_exports(watcher).longest_step_us;
     print_message("%s, %u: the longest step took %u.%03u ms\n", what, count,
                   (unsigned)(longest / 1000), (unsigned)(longest % 1000));
     assert_in_range(longest, 0, STEP_MAX_US);
@@ -59,7 +52,7 @@ static void judge(const char *what, unsigned count)
 static void await_segments(uint32_t count)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
-    for (int waited = 0; totals().segments != count; waited += 5) {
+    for (int waited = 0; inspect_exports(watcher).segments != count; waited += 5) {
         assert_in_range(waited, 0, 3 * PEER_WAIT_MS);
         nanosleep(&pause, NULL);
     }
@@ -154,7 +147,8 @@ TEST(connections_of_a_shared_segment)
     assert_true(attached > 0 && count > 40000);
     judge("connects to a segment that others are attached to", count);
     assert_int_equal(destroy(exporter, id, &offered), RSM_ST_OK);
-    assert_int_equal(totals().segments, count + attached); /* they are cut, and still there */
+    assert_int_equal(inspect_exports(watcher).segments,
+                     count + attached); /* they are cut, and still there */
     judge("destroyed with as many connections", count);
 
     close(importer);

@@ -3,7 +3,7 @@
 #include "check.h"
 
 #include "fixture.h"
-#include "transport/registry_node.h"
+#include "transport/registry.h"
 
 /* ------------------------------------------------------------------ tables */
 

@@ -3,7 +3,7 @@
 #include "check.h"
 
 #include "transport/instance.h"
-#include "transport/registry_node.h"
+#include "transport/registry.h"
 
 static unsigned closed;
 

@@ -6,7 +6,7 @@
 
 #include "cases.h"
 #include "protocol/packet.h"
-#include "transport/guard.h"
+#include "transport/generic.h"
 #include "transport/verbs/node/node.h"
 
 #define NODE_WORD "--node"

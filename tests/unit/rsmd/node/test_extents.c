@@ -31,17 +31,10 @@ static int stop(void **state)
     return 0;
 }
 
-static struct rsm_inspect_reply totals(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(watcher, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply;
-}
-
 static void await_bytes(uint64_t bytes)
 {
     struct timespec pause = {.tv_nsec = 5000000};
-    for (int waited = 0; totals().exported_bytes != bytes; waited += 5) {
+    for (int waited = 0; inspect_exports(watcher).exported_bytes != bytes; waited += 5) {
         assert_in_range(waited, 0, PEER_WAIT_MS);
         nanosleep(&pause, NULL);
     }
@@ -112,7 +105,7 @@ TEST_ALONE(others_of_its_requests_overtake)
         if (is_create)
             export_id = msg.u.export_create_reply.export_id;
     }
-    assert_int_equal(totals().exported_bytes, 2 * large + page);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, 2 * large + page);
     /* They are as good as any. */
     assert_int_equal(publish(socket, export_id, 0x700000, ids[0], large, NULL, 0), RSM_ST_OK);
     struct rsm_import_connect_reply import;
@@ -126,11 +119,11 @@ TEST_ALONE(others_of_its_requests_overtake)
     struct rsm_msg msg = hear(socket, &fds);
     assert_int_equal(msg.sequence, 201);
     assert_int_equal(msg.status, RSM_ST_NOT_FOUND);
-    assert_int_equal(totals().exported_bytes, 2 * large + page);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, 2 * large + page);
     msg = hear(socket, &fds);
     assert_int_equal(msg.sequence, 200);
     assert_int_equal(msg.status, RSM_ST_OK);
-    assert_int_equal(totals().exported_bytes, large + page);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, large + page);
     close(socket);
     await_bytes(0);
 }
@@ -163,18 +156,18 @@ TEST_ALONE(many_at_once)
 /* It pays until what it asked for, which nobody will get, has been made and freed again. */
 TEST_ALONE(who_does_not_wait_pays_until_it_is_gone)
 {
-    uint32_t segments = totals().segments;
+    uint32_t segments = inspect_exports(watcher).segments;
     int socket = peer_hello(&daemon_1);
     tell(socket, alloc_of(large), 1);
     tell(socket, create_of(large), 2);
-    while (totals().exported_bytes != 2 * large)
+    while (inspect_exports(watcher).exported_bytes != 2 * large)
         continue;
     close(socket);
-    while (totals().clients != 1)
+    while (inspect_exports(watcher).clients != 1)
         continue;
-    assert_int_equal(totals().exported_bytes, 2 * large);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, 2 * large);
     await_bytes(0);
-    assert_int_equal(totals().segments, segments);
+    assert_int_equal(inspect_exports(watcher).segments, segments);
 }
 
 TEST_ALONE(its_segments_are_gone_before_its_memory)
@@ -193,7 +186,7 @@ TEST_ALONE(its_segments_are_gone_before_its_memory)
     close(socket);
     await_move(table, import.slot, import.generation);
     assert_int_equal(connect_on(other, "sci0", 1, 0x700001, 6, NULL), RSM_ST_NOT_FOUND);
-    assert_int_equal(totals().exported_bytes, large);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, large);
     /* The id is free at once. */
     publish_page(other, 0x700001, 0600);
     close(other);
@@ -226,7 +219,7 @@ TEST_ALONE(threads_come_and_go)
     int socket = peer_hello(&daemon_1);
     for (uint32_t i = 0; i < JOBS; i++)
         tell(socket, alloc_of(large), i);
-    while (totals().exported_bytes != JOBS * large)
+    while (inspect_exports(watcher).exported_bytes != JOBS * large)
         continue;
     for (uint32_t i = 0; i < JOBS; i++) {
         unsigned now = threads_of(daemon_1.pid);

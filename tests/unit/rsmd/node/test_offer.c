@@ -121,8 +121,7 @@ TEST_ALONE(memory_is_adopted_once)
     }
     assert_int_equal(disconnect(importer, import.import), RSM_ST_OK);
     assert_int_equal(destroy(exporter, export_id, NULL), RSM_ST_OK);
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = extent}};
-    assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
+    assert_int_equal(extent_free(exporter, extent, 0), RSM_ST_OK);
     expect_descriptors(before);
     close(exporter);
     close(importer);

@@ -25,20 +25,6 @@ static enum rsm_status create_with(uint64_t length, uint32_t want_extent,
     return status;
 }
 
-static uint64_t exported_bytes(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply.exported_bytes;
-}
-
-static uint32_t segments(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply.segments;
-}
-
 static enum rsm_status open_extent(int socket, uint32_t extent, struct rsm_packet_fds *fds)
 {
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_OPEN, .u.extent_open = {.extent = extent}};
@@ -50,26 +36,26 @@ TEST_ALONE(a_segment_comes_with_its_extent)
     struct rsm_export_create_reply made, refused;
     struct rsm_packet_fds fds;
     struct stat what;
-    uint64_t before = exported_bytes();
+    uint64_t before = inspect_exports(socket_1).exported_bytes;
     assert_int_equal(create_with(2 * page, 1, &made, &fds), RSM_ST_OK);
     assert_int_equal(fds.count, 1);
     assert_int_equal(fstat(fds.fds[0], &what), 0);
     assert_int_equal(what.st_size, 2 * page);
     rsm_packet_fds_close(&fds);
-    assert_int_equal(exported_bytes(), before + 2 * page);
+    assert_int_equal(inspect_exports(socket_1).exported_bytes, before + 2 * page);
     assert_int_equal(publish(socket_1, made.export_id, 0x70e, made.extent, 2 * page, NULL, 0),
                      RSM_ST_OK);
     assert_int_equal(destroy(socket_1, made.export_id, NULL), RSM_ST_OK);
     /* It is an extent like any other, and given back by itself. */
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = made.extent}};
-    assert_int_equal(exported_bytes(), before + 2 * page);
-    assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
-    assert_int_equal(exported_bytes(), before);
+    assert_int_equal(inspect_exports(socket_1).exported_bytes, before + 2 * page);
+    assert_int_equal(extent_free(socket_1, made.extent, 0), RSM_ST_OK);
+    assert_int_equal(inspect_exports(socket_1).exported_bytes, before);
 
-    uint32_t count = segments();
+    uint32_t count = inspect_exports(socket_1).segments;
     assert_int_equal(create_with(page, 2, &refused, &fds), RSM_ST_INVALID);
     assert_int_equal(create_with(UINT64_MAX / page * page, 1, &refused, &fds), RSM_ST_NO_MEMORY);
-    assert_int_equal(segments(), count); /* no segment is left of the one without memory */
+    assert_int_equal(inspect_exports(socket_1).segments,
+                     count); /* no segment is left of the one without memory */
     assert_int_equal(create_with(page, 0, &made, &fds), RSM_ST_OK);
     assert_int_equal(fds.count, 0);
     assert_int_equal(made.extent, 0);
@@ -96,8 +82,7 @@ TEST_ALONE(an_extent_is_opened_again)
     assert_true(first.st_dev == again.st_dev && first.st_ino == again.st_ino);
     rsm_packet_fds_close(&fds);
     assert_int_equal(destroy(socket_1, made.export_id, NULL), RSM_ST_OK);
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = made.extent}};
-    assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
+    assert_int_equal(extent_free(socket_1, made.extent, 0), RSM_ST_OK);
     assert_int_equal(open_extent(socket_1, made.extent, &fds), RSM_ST_NOT_FOUND);
     close(stranger);
 }
@@ -134,11 +119,9 @@ TEST_ALONE(pieces)
     const struct rsm_segment_piece right[] = {{b, 0, page}, {a, 2 * page, 2 * page}};
     assert_int_equal(publish_pieces(export_id, right, 2), RSM_ST_OK);
     /* They are in use until the publication ends. */
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = a}};
-    assert_int_equal(ask(socket_1, &msg), RSM_ST_BUSY);
+    assert_int_equal(extent_free(socket_1, a, 0), RSM_ST_BUSY);
     assert_int_equal(unpublish(socket_1, export_id, 0, NULL), RSM_ST_OK);
-    msg = (struct rsm_msg){.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = a}};
-    assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
+    assert_int_equal(extent_free(socket_1, a, 0), RSM_ST_OK);
     assert_int_equal(destroy(socket_1, export_id, NULL), RSM_ST_OK);
     close(stranger);
 }
