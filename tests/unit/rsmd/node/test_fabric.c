@@ -6,14 +6,14 @@
 
 static struct daemon daemon_1;
 static const struct rsm_generation_table *table;
-static char fifo_path[80];
+static char fifo_path[80], configuration[256];
 static int fifo, exporter, importer;
 static uint32_t export_id;
 static struct rsm_import_connect_reply first, second;
 
 static void set_up_with(const char *options, const char *cluster)
 {
-    char configuration[256], directory[64];
+    char directory[64];
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
     directory_make(directory);
     snprintf(fifo_path, sizeof fifo_path, "%s.fifo", directory);
@@ -279,6 +279,32 @@ LATER_TEST(a_daemon_ends_while_an_unpublish_waits)
 {
     begin_unpublish();
     assert_false(is_answered());
+}
+
+/* What a successor reads again; it has been removed after the start. */
+static void write_configuration(char path[80])
+{
+    snprintf(path, 80, "%s.conf", daemon_1.directory);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(configuration, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The successor knows nothing of them. */
+LATER_TEST(a_daemon_hands_over_while_an_unpublish_waits)
+{
+    char path[80];
+    write_configuration(path);
+    begin_unpublish();
+    assert_false(is_answered());
+    assert_int_equal(kill(daemon_1.pid, SIGUSR2), 0);
+    take_answer();
+    expect_hangup(exporter); /* the transport does not take part */
+    close(exporter);
+    exporter = peer_hello(&daemon_1);
+    (void)topology_generation();
+    assert_int_equal(unlink(path), 0);
 }
 
 TEST_BETWEEN(silence_ends_in_time, set_up_never, tear_down)
