@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 
 #include "check.h"
-#include "cluster/auth.h"
+#include "cluster/internal.h"
 #include "cluster/munge.h"
 #include "conf/conf.h"
 #include "fuzz.h"

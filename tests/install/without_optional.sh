@@ -34,6 +34,7 @@ grep -q '^CMAKE_BUILD_TYPE:.*=RelWithDebInfo$' "$work/build/CMakeCache.txt" || f
 [ ! -d "$work/build/tests" ] || fail "there are tests"
 grep -Eq '^-- +transport verbs +no: librdmacm .*was not found' "$work/log" || fail "the summary says nothing of verbs"
 grep -Eq '^-- +transport ntb +yes' "$work/log" || fail "the summary says nothing of ntb"
+grep -Eq '^-- +transport tcp +yes' "$work/log" || fail "the summary says nothing of tcp"
 grep -q -- -Werror "$work/build/build.ninja" "$work/build/rsmd/CMakeFiles/rsmd.dir/flags.make" 2> /dev/null &&
     fail "warnings of unknown compilers are errors"
 configure -DRSM_BUILD_TESTS=ON && fail "RSM_BUILD_TESTS=ON is content without cmocka"
@@ -41,7 +42,7 @@ configure -DRSM_WITH_VERBS=ON && fail "RSM_WITH_VERBS=ON is content without libr
 grep -q 'librdmacm-dev' "$work/log" || fail "nobody names the package"
 configure -DRSM_WITH_TRANSPORT_CHECK=ON && fail "RSM_WITH_TRANSPORT_CHECK=ON is content without cmocka"
 configure -DRSM_WITH_VERBS=maybe && fail "RSM_WITH_VERBS=maybe is taken"
-configure -DRSM_WITH_VERBS=no -DRSM_WITH_NTB=OFF -DRSM_WITH_DECODER=OFF -DRSM_WITH_USDT=OFF ||
+configure -DRSM_WITH_VERBS=no -DRSM_WITH_NTB=OFF -DRSM_WITH_TCP=OFF -DRSM_WITH_DECODER=OFF -DRSM_WITH_USDT=OFF ||
     fail "parts cannot be left out"
 # Nobody is shown the manual of what is not there, nor is its command line completed.
 "$cmake" -S "$RSM_SOURCE_DIR" -B "$work/build" -DRSM_WITH_TRANSPORT_CHECK=OFF > "$work/log.check" 2>&1
@@ -50,6 +51,6 @@ for part in verbs ntb transport-check probes; do
         fail "the page or the completion of $part would be installed"
 done
 grep -q 'rsm-solaris\.7"' "$work/build/man/cmake_install.cmake" || fail "no page would be installed"
-[ "$(grep -Ec '^-- +(transport verbs|transport ntb|instruction decoder|static probes .USDT.) +no \(RSM_WITH' "$work/log")" -eq 4 ] ||
+[ "$(grep -Ec '^-- +(transport verbs|transport ntb|transport tcp|instruction decoder|static probes .USDT.) +no \(RSM_WITH' "$work/log")" -eq 5 ] ||
     fail "the summary does not say what was left out"
 exit $failed

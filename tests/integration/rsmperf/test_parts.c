@@ -2,10 +2,9 @@
 /* Statistics, numbers in JSON, and the reader of what perftest writes. */
 #include <math.h>
 
-#include "beside.h"
+#include "programs.h"
 #include "cases.h"
 #include "json.h"
-#include "perftest.h"
 #include "samples.h"
 
 static struct samples *make(unsigned count, double first, double step)

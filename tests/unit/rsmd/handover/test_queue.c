@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors that wait in a socket for a successor. */
+
 #include "cases.h"
-#include "handover/queue.h"
+#include "handover/internal.h"
 
 enum { MANY = 30000 };
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+
 #include "cases.h"
 #include "protocol/packet.h"
 #include "node/generation_table.h"
@@ -8,7 +9,7 @@ static struct rsmd_generation_table *table;
 
 static int make_table(void **state)
 {
-    return rsmd_generation_table_create(&table) == RSM_ST_OK ? 0 : -1;
+    return rsmd_generation_table_create(&table, false) == RSM_ST_OK ? 0 : -1;
 }
 
 static int free_table(void **state)
@@ -87,7 +88,7 @@ static void hold_for_ever(int socket)
 {
     struct rsmd_generation_table *own;
     struct rsm_packet_fds fds = {.count = 1};
-    if (rsmd_generation_table_create(&own) != RSM_ST_OK ||
+    if (rsmd_generation_table_create(&own, false) != RSM_ST_OK ||
         rsmd_generation_table_own(own) != RSM_ST_OK)
         _exit(1);
     fds.fds[0] = rsmd_generation_table_fd(own);
@@ -130,7 +131,7 @@ TEST_ALONE(death_of_the_holder)
 TEST_ALONE(orderly_end_of_the_holder)
 {
     struct rsmd_generation_table *own;
-    assert_int_equal(rsmd_generation_table_create(&own), RSM_ST_OK);
+    assert_int_equal(rsmd_generation_table_create(&own, false), RSM_ST_OK);
     struct rsm_generation_table *seen =
         mmap(NULL, sizeof *seen, PROT_READ, MAP_SHARED, rsmd_generation_table_fd(own), 0);
     assert_ptr_not_equal(seen, MAP_FAILED);
@@ -161,7 +162,7 @@ static uint32_t second(void)
 TEST_ALONE(left_and_taken_over)
 {
     struct rsmd_generation_table *first, *next;
-    assert_int_equal(rsmd_generation_table_create_lasting(&first), RSM_ST_OK);
+    assert_int_equal(rsmd_generation_table_create(&first, true), RSM_ST_OK);
     struct rsm_generation_table *seen = map_lasting(first);
     assert_int_equal(rsmd_generation_table_own(first), RSM_ST_OK);
     /* Not while somebody has it. */
@@ -185,7 +186,7 @@ TEST_ALONE(left_and_taken_over)
 TEST_ALONE(no_successor_comes_in_time)
 {
     struct rsmd_generation_table *first;
-    assert_int_equal(rsmd_generation_table_create_lasting(&first), RSM_ST_OK);
+    assert_int_equal(rsmd_generation_table_create(&first, true), RSM_ST_OK);
     struct rsm_generation_table *seen = map_lasting(first);
     atomic_store(&seen->alive, RSM_GENERATION_TABLE_LEFT | (second() + 60));
     assert_true(rsm_generation_table_is_owned(seen));

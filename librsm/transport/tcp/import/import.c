@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tcp, import half: the port of one controller in one process, connect and disconnect. */
+#include "transport/tcp/import/import.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "transport/tcp/common/module.h"
+
+/* ------------------------------------------------------------------ port */
+
+static enum rsm_status import_open(const struct rsm_controller_info *info, struct rsm_port **port)
+{
+    struct tcp_port *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    if (!tcp_options_read(info, &made->options)) {
+        free(made);
+        return RSM_ST_INVALID;
+    }
+    made->base.caps = RSM_CAP_REMOTE_SIGNAL | RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE;
+    *port = &made->base;
+    return RSM_ST_OK;
+}
+
+static void import_close(struct rsm_port *port)
+{
+    free(tcp_port_of(port));
+}
+
+/* ------------------------------------------------------------------ connection */
+
+static void free_conn(struct tcp_conn *conn)
+{
+    if (conn->signal_socket >= 0)
+        tcp_stream_close(conn->signal_socket);
+    if (conn->signals >= 0)
+        close(conn->signals);
+    if (conn->socket >= 0)
+        tcp_stream_close(conn->socket);
+    pthread_mutex_destroy(&conn->lock);
+    explicit_bzero(conn->signal_token, sizeof conn->signal_token);
+    free(conn);
+}
+
+/* The host is the one that this node's rsm.conf names. The exporter's node says only the port, so
+ * that it cannot make processes of this host call whom it likes. */
+static enum rsm_status connect_by(struct tcp_conn *conn, const struct rsm_offer *offer)
+{
+    struct tcp_offer blob;
+    if (offer->fd_count != 0 || offer->blob_len > sizeof offer->blob)
+        return RSM_ST_PROTOCOL;
+    enum rsm_status status = tcp_offer_decode(offer->blob, offer->blob_len, &blob);
+    if (status == RSM_ST_OK && !tcp_address_find(offer->address != NULL ? offer->address : "",
+                                                 (uint16_t)blob.port, &conn->address))
+        status = RSM_ST_UNREACHABLE;
+    if (status == RSM_ST_OK) {
+        conn->grant = blob.grant;
+        memcpy(conn->signal_token, blob.token[TCP_STREAM_SIGNALS], sizeof conn->signal_token);
+        status = tcp_stream_open(conn, TCP_STREAM_DATA, blob.token[TCP_STREAM_DATA], &conn->socket);
+    }
+    explicit_bzero(&blob, sizeof blob);
+    return status;
+}
+
+static enum rsm_status import_connect(struct rsm_port *port, const struct rsm_offer *offer,
+                                      uint64_t size, uint32_t rights, struct rsm_conn **made)
+{
+    (void)size, (void)rights; /* rsm-tcpd knows what has been granted */
+    int cancellable = PTHREAD_CANCEL_ENABLE;
+    struct tcp_conn *conn = calloc(1, sizeof *conn);
+    if (conn == NULL)
+        return RSM_ST_NO_MEMORY;
+    conn->base.caps = port->caps;
+    conn->options = &tcp_port_of(port)->options;
+    conn->socket = conn->signals = conn->signal_socket = -1;
+    pthread_mutex_init(&conn->lock, NULL);
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    enum rsm_status status = connect_by(conn, offer);
+    (void)pthread_setcancelstate(cancellable, NULL);
+    if (status != RSM_ST_OK) {
+        free_conn(conn);
+        return status;
+    }
+    *made = &conn->base;
+    return RSM_ST_OK;
+}
+
+/* A signal that was posted before has reached the exporter's node when the daemons learn of the
+ * disconnect. */
+static void import_disconnect(struct rsm_conn *base)
+{
+    struct tcp_conn *conn = tcp_conn_of(base);
+    if (conn->posted)
+        (void)tcp_complete(base);
+    free_conn(conn);
+}
+
+TCP_TABLE const struct rsm_import_ops rsm_transport_import_ops_v1 = {
+    RSM_IMPORT_OPS_HEAD,
+    .name = "tcp",
+    .open = import_open,
+    .close = import_close,
+    .connect = import_connect,
+    .disconnect = import_disconnect,
+    .put = tcp_put,
+    .get = tcp_get,
+    .order = tcp_order,
+    .complete = tcp_complete,
+    .put_elems = tcp_put_elems,
+    .get_elems = tcp_get_elems,
+    .putv = tcp_putv,
+    .getv = tcp_getv,
+    .put_complete = tcp_put_complete,
+    .health = tcp_health,
+    .signals = &tcp_signal_ops,
+};

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Transfers. Memory of the program goes straight into the socket, and from it. A connection's lock
+ * is held meanwhile, which no other connection waits for. Nothing is allocated.
+ */
+#include <pthread.h>
+
+#include "transport/tcp/import/import.h"
+
+enum {
+    BATCH = 16, /* frames of writes that leave together */
+    WINDOW = 4, /* reads that are asked for before the first is answered */
+    READ_BYTES = 256 * 1024,
+};
+
+/* ------------------------------------------------------------------ the connection */
+
+static int begin(struct tcp_conn *conn)
+{
+    int cancellable = PTHREAD_CANCEL_ENABLE;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    pthread_mutex_lock(&conn->lock);
+    return cancellable;
+}
+
+static void end(struct tcp_conn *conn, int cancellable)
+{
+    pthread_mutex_unlock(&conn->lock);
+    (void)pthread_setcancelstate(cancellable, NULL);
+}
+
+static enum rsm_status state_of(struct tcp_conn *conn)
+{
+    return (enum rsm_status)atomic_load_explicit(&conn->broken, memory_order_acquire);
+}
+
+/* The stream cannot go on. Writes that have not been waited for are lost, and no
+ * other call reports it. */
+static enum rsm_status break_off(struct tcp_conn *conn)
+{
+    if (conn->dirty)
+        rsm_conn_failed(&conn->base);
+    conn->dirty = false;
+    atomic_store_explicit(&conn->broken, RSM_ST_ABORTED, memory_order_release);
+    return RSM_ST_ABORTED;
+}
+
+static struct iovec frame_part(const struct tcp_frame *frame, uint8_t bytes[TCP_FRAME_BYTES])
+{
+    tcp_frame_encode(frame, bytes);
+    return (struct iovec){bytes, TCP_FRAME_BYTES};
+}
+
+/* Send frames. If the memory of one cannot be read, what follows in the stream is undefined. */
+static enum rsm_status send_parts(struct tcp_conn *conn, struct iovec *parts, unsigned count)
+{
+    enum rsm_status status = tcp_stream_send(conn->socket, conn->options->timeout_ms, parts, count);
+    return status == RSM_ST_OK ? RSM_ST_OK : break_off(conn);
+}
+
+/* ------------------------------------------------------------------ writes */
+
+/* Frames of writes that have not been sent. */
+struct batch {
+    struct tcp_conn *conn;
+    unsigned count; /* frames */
+    unsigned parts;
+    uint8_t head[BATCH + 1][TCP_FRAME_BYTES];
+    struct iovec part[2 * BATCH + 1];
+};
+
+static enum rsm_status batch_send(struct batch *batch)
+{
+    enum rsm_status status = RSM_ST_OK;
+    if (batch->parts > 0)
+        status = send_parts(batch->conn, batch->part, batch->parts);
+    batch->count = batch->parts = 0;
+    return status;
+}
+
+static void batch_add(struct batch *batch, const struct tcp_frame *frame, const void *payload)
+{
+    batch->part[batch->parts++] = frame_part(frame, batch->head[batch->count++]);
+    if (payload != NULL)
+        batch->part[batch->parts++] = (struct iovec){(void *)(uintptr_t)payload, frame->length};
+}
+
+/* One transfer, in frames of bounded length. */
+static enum rsm_status batch_write(struct batch *batch, uint64_t offset, const void *src,
+                                   size_t length, unsigned width)
+{
+    enum rsm_status status = RSM_ST_OK;
+    for (size_t done = 0; done < length && status == RSM_ST_OK;) {
+        size_t part = length - done < TCP_PAYLOAD_MAX ? length - done : TCP_PAYLOAD_MAX;
+        const struct tcp_frame frame = {.type = width != 0 ? TCP_PUT_ELEMS : TCP_PUT,
+                                        .width = (uint8_t)width,
+                                        .length = (uint32_t)part,
+                                        .offset = offset + done};
+        batch_add(batch, &frame, (const uint8_t *)src + done);
+        done += part;
+        if (batch->count == BATCH)
+            status = batch_send(batch);
+    }
+    return status;
+}
+
+/* A failure of an earlier write is counted, one of this write returned. */
+static enum rsm_status write_bytes(struct rsm_conn *base, uint64_t offset, const void *src,
+                                   size_t length, unsigned width)
+{
+    struct tcp_conn *conn = tcp_conn_of(base);
+    struct batch batch;
+    batch.conn = conn;
+    batch.count = batch.parts = 0;
+    int cancellable = begin(conn);
+    enum rsm_status status = state_of(conn);
+    if (status == RSM_ST_OK)
+        status = batch_write(&batch, offset, src, length, width);
+    if (status == RSM_ST_OK)
+        status = batch_send(&batch);
+    conn->dirty |= status == RSM_ST_OK;
+    end(conn, cancellable);
+    return status;
+}
+
+enum rsm_status tcp_put(struct rsm_conn *conn, uint64_t offset, const void *src, size_t length)
+{
+    return write_bytes(conn, offset, src, length, 0);
+}
+
+enum rsm_status tcp_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
+                              unsigned width, size_t count)
+{
+    if (width != 1 && width != 2 && width != 4 && width != 8)
+        return RSM_ST_INVALID;
+    return write_bytes(conn, offset, src, width * count, width);
+}
+
+enum rsm_status tcp_putv(struct rsm_conn *base, const struct rsm_transfer *vec, unsigned count,
+                         unsigned *done)
+{
+    struct tcp_conn *conn = tcp_conn_of(base);
+    struct batch batch;
+    batch.conn = conn;
+    batch.count = batch.parts = 0;
+    int cancellable = begin(conn);
+    enum rsm_status status = state_of(conn);
+    for (unsigned i = 0; i < count && status == RSM_ST_OK; i++)
+        status = batch_write(&batch, vec[i].remote, vec[i].local, vec[i].length, 0);
+    if (status == RSM_ST_OK)
+        status = batch_send(&batch);
+    conn->dirty |= status == RSM_ST_OK;
+    *done = status == RSM_ST_OK ? count : 0; /* the connection is over, and with it all of them */
+    end(conn, cancellable);
+    return status;
+}
+
+/* ------------------------------------------------------------------ completion */
+
+/* The answer to a FLUSH that has been sent. */
+static enum rsm_status take_done(struct tcp_conn *conn)
+{
+    uint8_t bytes[TCP_FRAME_BYTES];
+    struct iovec part = {bytes, sizeof bytes};
+    if (tcp_stream_receive(conn->socket, conn->options, &part, 1, sizeof bytes) != RSM_ST_OK)
+        return break_off(conn);
+    struct tcp_frame done = tcp_frame_decode(bytes);
+    if (!tcp_reply_is_sound(&done) || done.type != TCP_DONE || done.id != conn->id ||
+        done.status != RSM_ST_OK)
+        return break_off(conn);
+    if (done.offset != conn->failed)
+        rsm_conn_failed(&conn->base);
+    conn->failed = done.offset;
+    conn->dirty = conn->posted = false;
+    return RSM_ST_OK;
+}
+
+/* Behind what is in the batch. */
+static enum rsm_status flush(struct batch *batch)
+{
+    struct tcp_conn *conn = batch->conn;
+    const struct tcp_frame frame = {.type = TCP_FLUSH, .id = ++conn->id};
+    batch_add(batch, &frame, NULL);
+    enum rsm_status status = batch_send(batch);
+    return status == RSM_ST_OK ? take_done(conn) : status;
+}
+
+enum rsm_status tcp_complete(struct rsm_conn *base)
+{
+    struct tcp_conn *conn = tcp_conn_of(base);
+    struct batch batch;
+    batch.conn = conn;
+    batch.count = batch.parts = 0;
+    int cancellable = begin(conn);
+    enum rsm_status status = state_of(conn);
+    if (status == RSM_ST_OK && (conn->dirty || conn->posted))
+        status = flush(&batch);
+    end(conn, cancellable);
+    return status;
+}
+
+enum rsm_status tcp_put_complete(struct rsm_conn *base, uint64_t offset, const void *src,
+                                 size_t length)
+{
+    struct tcp_conn *conn = tcp_conn_of(base);
+    struct batch batch;
+    batch.conn = conn;
+    batch.count = batch.parts = 0;
+    int cancellable = begin(conn);
+    enum rsm_status status = state_of(conn);
+    if (status == RSM_ST_OK)
+        status = batch_write(&batch, offset, src, length, 0);
+    if (status == RSM_ST_OK)
+        status = flush(&batch);
+    end(conn, cancellable);
+    return status;
+}
+
+/* The stream is in order, and rsm-tcpd carries it out so. */
+enum rsm_status tcp_order(struct rsm_conn *conn)
+{
+    return state_of(tcp_conn_of(conn));
+}
+
+enum rsm_status tcp_health(struct rsm_conn *conn)
+{
+    return state_of(tcp_conn_of(conn));
+}
+
+enum rsm_status tcp_post(struct rsm_conn *base, bool coalesce)
+{
+    struct tcp_conn *conn = tcp_conn_of(base);
+    uint8_t bytes[TCP_FRAME_BYTES];
+    const struct tcp_frame frame = {.type = TCP_SIGNAL, .flags = coalesce ? TCP_FLAG_COALESCED : 0};
+    struct iovec part = frame_part(&frame, bytes);
+    int cancellable = begin(conn);
+    enum rsm_status status = state_of(conn);
+    if (status == RSM_ST_OK)
+        status = send_parts(conn, &part, 1);
+    conn->posted |= status == RSM_ST_OK;
+    end(conn, cancellable);
+    return status;
+}
+
+/* ------------------------------------------------------------------ reads */
+
+/* Reads that have been asked for, in the order of their answers. */
+struct reader {
+    struct tcp_conn *conn;
+    enum rsm_status failed; /* of the first that rsm-tcpd has refused */
+    unsigned under_way, next;
+    struct {
+        uint8_t *to;
+        uint32_t length, id;
+    } read[WINDOW];
+};
+
+static enum rsm_status refused(uint32_t status)
+{
+    return status == RSM_ST_DENIED || status == RSM_ST_RANGE ? (enum rsm_status)status
+                                                             : RSM_ST_TRANSFER;
+}
+
+/* If it is the only one, header and data are received at once: nothing follows. */
+static enum rsm_status take_data(struct reader *r)
+{
+    struct tcp_conn *conn = r->conn;
+    uint8_t bytes[TCP_FRAME_BYTES];
+    uint8_t *to = r->read[r->next].to;
+    uint32_t length = r->read[r->next].length;
+    struct iovec parts[] = {{bytes, sizeof bytes}, {to, length}};
+    unsigned count = r->under_way == 1 ? 2 : 1;
+    if (tcp_stream_receive(conn->socket, conn->options, parts, count, sizeof bytes) != RSM_ST_OK)
+        return break_off(conn);
+    struct tcp_frame reply = tcp_frame_decode(bytes);
+    if (!tcp_reply_is_sound(&reply) || reply.type != TCP_DATA || reply.id != r->read[r->next].id ||
+        (reply.status == RSM_ST_OK && reply.length != length))
+        return break_off(conn);
+    if (reply.status != RSM_ST_OK && r->failed == RSM_ST_OK)
+        r->failed = refused(reply.status);
+    if (reply.status == RSM_ST_OK &&
+        tcp_stream_receive(conn->socket, conn->options, parts, 2, SIZE_MAX) != RSM_ST_OK)
+        return break_off(conn);
+    r->next = (r->next + 1) % WINDOW;
+    r->under_way--;
+    return RSM_ST_OK;
+}
+
+static enum rsm_status ask(struct reader *r, uint64_t offset, uint8_t *to, uint32_t length,
+                           unsigned width)
+{
+    struct tcp_conn *conn = r->conn;
+    uint8_t bytes[TCP_FRAME_BYTES];
+    if (r->under_way == WINDOW) {
+        enum rsm_status status = take_data(r);
+        if (status != RSM_ST_OK)
+            return status;
+    }
+    const struct tcp_frame frame = {.type = width != 0 ? TCP_GET_ELEMS : TCP_GET,
+                                    .width = (uint8_t)width,
+                                    .length = length,
+                                    .offset = offset,
+                                    .id = ++conn->id};
+    struct iovec part = frame_part(&frame, bytes);
+    unsigned place = (r->next + r->under_way++) % WINDOW;
+    r->read[place].to = to;
+    r->read[place].length = length;
+    r->read[place].id = conn->id;
+    return send_parts(conn, &part, 1);
+}
+
+static enum rsm_status read_bytes(struct reader *r, uint64_t offset, void *dst, size_t length,
+                                  unsigned width)
+{
+    enum rsm_status status = RSM_ST_OK;
+    for (size_t done = 0; done < length && status == RSM_ST_OK;) {
+        size_t part = length - done < READ_BYTES ? length - done : READ_BYTES;
+        status = ask(r, offset + done, (uint8_t *)dst + done, (uint32_t)part, width);
+        done += part;
+    }
+    return status;
+}
+
+/* All answers are taken also behind one that says no, so that the stream goes on. */
+static enum rsm_status finish(struct reader *r, enum rsm_status status)
+{
+    while (status == RSM_ST_OK && r->under_way > 0)
+        status = take_data(r);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return status != RSM_ST_OK ? status : r->failed;
+}
+
+static enum rsm_status read_one(struct rsm_conn *base, uint64_t offset, void *dst, size_t length,
+                                unsigned width)
+{
+    struct tcp_conn *conn = tcp_conn_of(base);
+    struct reader r = {.conn = conn, .failed = RSM_ST_OK};
+    int cancellable = begin(conn);
+    enum rsm_status status = state_of(conn);
+    if (status == RSM_ST_OK)
+        status = finish(&r, read_bytes(&r, offset, dst, length, width));
+    end(conn, cancellable);
+    return status;
+}
+
+enum rsm_status tcp_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
+{
+    return read_one(conn, offset, dst, length, 0);
+}
+
+enum rsm_status tcp_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst, unsigned width,
+                              size_t count)
+{
+    if (width != 1 && width != 2 && width != 4 && width != 8)
+        return RSM_ST_INVALID;
+    return read_one(conn, offset, dst, width * count, width);
+}
+
+enum rsm_status tcp_getv(struct rsm_conn *base, const struct rsm_transfer *vec, unsigned count,
+                         unsigned *done)
+{
+    struct tcp_conn *conn = tcp_conn_of(base);
+    struct reader r = {.conn = conn, .failed = RSM_ST_OK};
+    int cancellable = begin(conn);
+    enum rsm_status status = state_of(conn);
+    for (unsigned i = 0; i < count && status == RSM_ST_OK; i++)
+        status = read_bytes(&r, vec[i].remote, vec[i].local, vec[i].length, 0);
+    status = finish(&r, status);
+    *done = status == RSM_ST_OK ? count : 0;
+    end(conn, cancellable);
+    return status;
+}

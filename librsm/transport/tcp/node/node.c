@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tcp, node half: the port and its extents. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/extent_memfd.h"
+#include "base/log.h"
+#include "base/memory_limit.h"
+#include "base/status.h"
+#include "transport/tcp/common/module.h"
+#include "transport/tcp/common/socket.h"
+#include "transport/tcp/node/port.h"
+
+enum { BACKLOG = 128 };
+
+/* ------------------------------------------------------------------ port */
+
+static bool find_address(const struct rsm_controller_info *info, const struct tcp_options *options,
+                         struct tcp_address *address)
+{
+    const char *host = options->address[0] != '\0' ? options->address
+                       : info->address != NULL     ? info->address
+                                                   : "";
+    return tcp_address_find(host, (uint16_t)options->port, address);
+}
+
+/* A predecessor that hands over still has the port, so it can be shared by sockets of this user. */
+static int listen_at(const struct tcp_address *address)
+{
+    const int on = 1;
+    int fd = rsmcore_fd_above_stdio(
+        socket(address->u.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (fd < 0)
+        return -1;
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (tcp_address_port(address) != 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+    if (bind(fd, &address->u.any, address->length) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static bool open_listener(struct tcp_node_port *port, const struct rsm_controller_info *info)
+{
+    struct tcp_address address;
+    if (!find_address(info, &port->options, &address))
+        return false;
+    port->listener = listen_at(&address);
+    address.length = sizeof address.u;
+    if (port->listener < 0 || getsockname(port->listener, &address.u.any, &address.length) != 0) {
+        rsm_log_error("tcp: %s: cannot listen at %s port %u: %s", info->name,
+                      port->options.address[0] != '\0' ? port->options.address : info->address,
+                      port->options.port, strerror(errno));
+        return false;
+    }
+    port->port = tcp_address_port(&address);
+    return true;
+}
+
+static bool add(const struct tcp_node_port *port, int fd)
+{
+    struct epoll_event readable = {.events = EPOLLIN, .data.fd = fd};
+    return fd >= 0 && epoll_ctl(port->events, EPOLL_CTL_ADD, fd, &readable) == 0;
+}
+
+static bool open_events(struct tcp_node_port *port)
+{
+    port->events = epoll_create1(EPOLL_CLOEXEC);
+    port->restart = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    port->pending = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (port->events >= 0 && add(port, port->restart) && add(port, port->pending))
+        return true;
+    rsm_log_error("tcp: %s", strerror(errno));
+    return false;
+}
+
+static void node_close(struct rsm_node_port *base)
+{
+    struct tcp_node_port *port = tcp_node_port_of(base);
+    const int fds[] = {port->listener, port->events, port->restart, port->pending};
+    tcp_child_end(port);
+    for (unsigned i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    free(port);
+}
+
+static enum rsm_status node_open(const struct rsm_controller_info *info,
+                                 struct rsm_node_port **made)
+{
+    struct tcp_node_port *port = calloc(1, sizeof *port);
+    if (port == NULL)
+        return RSM_ST_NO_MEMORY;
+    port->base.caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS | RSM_NODE_ANY_THREAD;
+    port->page = (uint64_t)sysconf(_SC_PAGESIZE);
+    port->listener = port->events = port->restart = port->pending = -1;
+    port->child = (struct tcp_child){.control = -1, .process = -1};
+    enum rsm_status status = RSM_ST_INVALID;
+    if (tcp_options_read(info, &port->options)) {
+        status = RSM_ST_NO_RESOURCES;
+        if (open_events(port) && open_listener(port, info) && tcp_child_start(port))
+            status = RSM_ST_OK;
+    }
+    if (status == RSM_ST_OK)
+        *made = &port->base;
+    else
+        node_close(&port->base);
+    return status;
+}
+
+static enum rsm_status node_check(const struct rsm_controller_info *info)
+{
+    struct tcp_options options;
+    struct tcp_address address;
+    if (!tcp_options_read(info, &options))
+        return RSM_ST_INVALID;
+    return find_address(info, &options, &address) ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+}
+
+static uint64_t max_descriptors(void)
+{
+    struct rlimit files;
+    return getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : UINT32_MAX;
+}
+
+static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
+{
+    uint64_t memory = rsm_memory_size();
+    *attr = (struct rsm_port_attr){
+        .size = attr->size,
+        .access_sizes = 1 | 2 | 4 | 8,
+        .atomic_sizes = 1 | 2 | 4 | 8,
+        .page_size = tcp_node_port_of(port)->page,
+        .max_segment_size = memory,
+        .total_segment_size = memory,
+        .max_segments = max_descriptors(),
+        .max_map_size = memory,
+        .total_map_size = memory,
+        .max_imports = UINT32_MAX,
+        .hardware_address = 0,
+    };
+}
+
+/* ------------------------------------------------------------------ extents */
+
+/* An extent of a memfd, which is then its own. */
+static enum rsm_status enclose(int fd, uint64_t length, struct rsm_extent **extent)
+{
+    struct rsm_extent *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    *made = (struct rsm_extent){.kind = RSM_EXTENT_MEMFD, .fd = fd, .length = length};
+    *extent = made;
+    return RSM_ST_OK;
+}
+
+/* The same of one that was made for it; -1 with errno: it could not be. */
+static enum rsm_status enclose_new(int fd, uint64_t length, struct rsm_extent **extent)
+{
+    if (fd < 0)
+        return rsmcore_status_from_errno(errno);
+    enum rsm_status status = enclose(fd, length, extent);
+    if (status != RSM_ST_OK)
+        close(fd);
+    return status;
+}
+
+static bool is_length(struct rsm_node_port *port, uint64_t length)
+{
+    return length != 0 && length <= INT64_MAX && length % tcp_node_port_of(port)->page == 0;
+}
+
+static enum rsm_status node_extent_make(struct rsm_node_port *port, uint64_t length,
+                                        struct rsm_extent **extent)
+{
+    return is_length(port, length) ? enclose_new(rsmcore_extent_memfd(length), length, extent)
+                                   : RSM_ST_INVALID;
+}
+
+static enum rsm_status node_extent_adopt(struct rsm_node_port *port, int fd, uint64_t length,
+                                         struct rsm_extent **extent)
+{
+    if (!is_length(port, length) || !rsmcore_extent_is_shareable(fd, length))
+        return RSM_ST_INVALID;
+    return enclose_new(rsmcore_fd_copy_above_stdio(fd), length, extent);
+}
+
+/* By a predecessor, whose extents were made like these. */
+static enum rsm_status node_extent_take(struct rsm_node_port *port, int fd, uint64_t length,
+                                        struct rsm_extent **extent)
+{
+    bool usable = is_length(port, length) && rsmcore_extent_is_shareable(fd, length);
+    return usable ? enclose(fd, length, extent) : RSM_ST_INVALID;
+}
+
+static void node_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
+{
+    (void)port; /* its offers have ended, and with them what rsm-tcpd has mapped */
+    close(extent->fd);
+    free(extent);
+}
+
+TCP_TABLE const struct rsm_node_ops rsm_transport_node_ops_v1 = {
+    RSM_NODE_OPS_HEAD,
+    .name = "tcp",
+    .open = node_open,
+    .check = node_check,
+    .close = node_close,
+    .attributes = node_attributes,
+    .extent_make = node_extent_make,
+    .extent_adopt = node_extent_adopt,
+    .extent_take = node_extent_take,
+    .extent_free = node_extent_free,
+    .offer = tcp_node_offer,
+    .offer_take = tcp_node_offer_take,
+    .revoke = tcp_node_revoke,
+    .event_fd = tcp_node_event_fd,
+    .dispatch = tcp_node_dispatch,
+    .signals = &tcp_node_signals,
+    .revoke_begin = tcp_node_revoke_begin,
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rsm-tcpd: started by the node half of the tcp transport in rsmd, with the socket to it as
+ * descriptor 3. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "transport/tcp/server/server.h"
+
+enum { CONTROL = 3 };
+
+/* rsmd's standard error is the journal of its service, or nothing. */
+static void to_rsmd(enum rsmcore_log_level level, const char *text)
+{
+    (void)level;
+    fputs("rsm-tcpd: ", stderr);
+    fputs(text, stderr);
+    fputs("\n", stderr);
+}
+
+/* Each connection is one. */
+static void raise_descriptors(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+static bool is_socket(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+int main(void)
+{
+    static struct tcp_server server = {.control = CONTROL, .listener = -1};
+    struct epoll_event readable = {.events = EPOLLIN, .data.ptr = &server.control};
+    if (!is_socket(CONTROL)) {
+        fputs("rsm-tcpd: rsmd starts this program for controllers of the transport tcp\n", stderr);
+        return 2;
+    }
+    rsmcore_log_to(to_rsmd, RSMCORE_LOG_INFO);
+    (void)fcntl(CONTROL, F_SETFD, FD_CLOEXEC);
+    raise_descriptors();
+    server.epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (server.epoll < 0 ||
+        epoll_ctl(server.epoll, EPOLL_CTL_ADD, server.control, &readable) != 0 ||
+        !tcp_sandbox_enter())
+        return 1;
+    tcp_server_run(&server);
+    tcp_server_end(&server);
+    return 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The event loop of rsm-tcpd. */
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "transport/tcp/server/server.h"
+
+/* Those whose turn has ended, one turn each. */
+static void serve_busy(struct tcp_server *server)
+{
+    struct tcp_link *last = server->busy != NULL ? server->busy->busy_prev : NULL;
+    while (server->busy != NULL) {
+        struct tcp_link *link = server->busy;
+        bool was_last = link == last;
+        DL_DELETE2(server->busy, link, busy_prev, busy_next); /* it goes to the end */
+        link->busy = false;
+        tcp_link_serve(server, link);
+        if (was_last)
+            return;
+    }
+}
+
+/* For a while after the latest request the loop polls: the next one may be near. */
+static int wait_time(struct tcp_server *server)
+{
+    int until_expiry = tcp_server_expire(server);
+    if (server->busy != NULL)
+        return 0;
+    if (server->spin_ns > 0 && rsm_clock_ns() - server->latest_ns < server->spin_ns)
+        return 0;
+    return until_expiry;
+}
+
+/* False: rsmd has gone. What it says comes first, so that a grant is known before its importer. */
+static bool serve_events(struct tcp_server *server)
+{
+    for (int i = 0; i < server->event_count; i++)
+        if (server->events[i].data.ptr == &server->control && !tcp_server_take_messages(server))
+            return false;
+    for (int i = 0; i < server->event_count; i++) {
+        void *of = server->events[i].data.ptr;
+        if (of == &server->listener)
+            tcp_server_accept(server);
+        else if (of != NULL && of != &server->control)
+            tcp_link_serve(server, of);
+    }
+    return true;
+}
+
+bool tcp_server_turn(struct tcp_server *server, bool waits)
+{
+    server->event_count = 0; /* none of links that end meanwhile */
+    int wait_ms = wait_time(server);
+    int count = epoll_wait(server->epoll, server->events, TCP_EVENTS, waits ? wait_ms : 0);
+    server->event_count = count > 0 ? count : 0;
+    if (count > 0 && server->spin_ns > 0)
+        server->latest_ns = rsm_clock_ns();
+    if (!serve_events(server))
+        return false;
+    server->event_count = 0;
+    serve_busy(server);
+    tcp_server_report(server);
+    return true;
+}
+
+void tcp_server_run(struct tcp_server *server)
+{
+    while (tcp_server_turn(server, true))
+        continue;
+}

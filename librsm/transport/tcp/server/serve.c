@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One importer's connection, as a sequence of steps none of which waits. Each request is checked
+ * against the connection's grant before a byte of it is moved.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "base/elements.h"
+#include "transport/tcp/server/server.h"
+
+enum progress {
+    GOES_ON,
+    WAITS, /* for the socket */
+    ENDS,
+};
+
+/* ------------------------------------------------------------------ input */
+
+static uint32_t available(const struct tcp_link *link)
+{
+    return link->in_end - link->in_start;
+}
+
+static enum progress after_receiving(ssize_t got)
+{
+    if (got > 0)
+        return GOES_ON;
+    return got < 0 && (errno == EAGAIN || errno == EINTR) ? WAITS : ENDS;
+}
+
+static enum progress fill(struct tcp_link *link)
+{
+    memmove(link->in, link->in + link->in_start, available(link));
+    link->in_end = available(link);
+    link->in_start = 0;
+    ssize_t got =
+        recv(link->socket, link->in + link->in_end, sizeof link->in - link->in_end, MSG_DONTWAIT);
+    link->in_end += got > 0 ? (uint32_t)got : 0;
+    return after_receiving(got);
+}
+
+/* ------------------------------------------------------------------ output */
+
+static bool has_output(const struct tcp_link *link)
+{
+    return link->out_end > link->out_start || link->out_length > 0 || link->out_elems > 0;
+}
+
+static void answer(struct tcp_link *link, const struct tcp_frame *frame)
+{
+    tcp_frame_encode(frame, link->out + link->out_end);
+    link->out_end += TCP_FRAME_BYTES;
+}
+
+static void answer_done(struct tcp_link *link, uint32_t id, enum rsm_status status)
+{
+    const struct tcp_frame frame = {
+        .type = TCP_DONE, .id = id, .status = status, .offset = link->failed};
+    answer(link, &frame);
+}
+
+/* The next elements of a get, each read by one access. */
+static void fill_output(struct tcp_link *link)
+{
+    uint32_t part = link->out_elems < sizeof link->out ? link->out_elems : sizeof link->out;
+    const uint8_t *from =
+        link->grant->base + link->frame.offset + link->frame.length - link->out_elems;
+    (void)rsm_copy_elements(link->out, from, link->frame.width, part / link->frame.width);
+    link->out_end = part;
+    link->out_elems -= part;
+}
+
+static enum progress send_output(struct tcp_link *link, int64_t *budget)
+{
+    if (link->out_start == link->out_end && link->out_elems > 0)
+        fill_output(link);
+    uint32_t head = link->out_end - link->out_start;
+    uint32_t rest = link->out_length < TCP_TURN_BYTES ? link->out_length : TCP_TURN_BYTES;
+    struct iovec parts[2] = {{link->out + link->out_start, head},
+                             {(void *)(uintptr_t)link->out_data, rest}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    ssize_t sent = sendmsg(link->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0)
+        return errno == EAGAIN || errno == EINTR ? WAITS : ENDS;
+    *budget -= sent;
+    uint32_t of_head = (size_t)sent < head ? (uint32_t)sent : head;
+    link->out_start += of_head;
+    if (link->out_length > 0) {
+        link->out_data += (uint32_t)sent - of_head;
+        link->out_length -= (uint32_t)sent - of_head;
+    }
+    if (link->out_start == link->out_end) /* `out` is used from its beginning again */
+        link->out_start = link->out_end = 0;
+    return GOES_ON;
+}
+
+/* ------------------------------------------------------------------ payload of writes */
+
+/* Small ones in accesses as wide as they allow, so that an aligned word is never torn. */
+RACES_BY_DESIGN static void store(uint8_t *to, const uint8_t *from, uint32_t length, unsigned width)
+{
+    uint64_t words[64];
+    while (length > 0) {
+        uint32_t part = length < sizeof words ? length : (uint32_t)sizeof words;
+        memcpy(words, from, part);
+        (void)rsm_copy_elements(to, words, width, part / width);
+        to += part;
+        from += part;
+        length -= part;
+    }
+}
+
+static unsigned widest(uintptr_t place)
+{
+    unsigned width = 8;
+    while (place % width != 0)
+        width /= 2;
+    return width;
+}
+
+/* Straight from the socket into the segment. */
+static enum progress receive_payload(struct tcp_link *link, uint32_t left, int64_t *budget)
+{
+    uint8_t *to = link->grant->base + link->frame.offset + link->moved;
+    ssize_t got =
+        recv(link->socket, to, left < TCP_TURN_BYTES ? left : TCP_TURN_BYTES, MSG_DONTWAIT);
+    if (got < 0 && errno == EFAULT) { /* there is no memory for the page */
+        link->refused = true;
+        link->failed++;
+        return GOES_ON;
+    }
+    if (got > 0) {
+        link->moved += (uint32_t)got;
+        *budget -= got;
+    }
+    return after_receiving(got);
+}
+
+static enum progress take_payload(struct tcp_link *link, int64_t *budget)
+{
+    enum { BY_WORDS = 512 };
+    uint32_t left = link->frame.length - link->moved;
+    uint32_t part = available(link) < left ? available(link) : left;
+    unsigned width = link->frame.width != 0 ? link->frame.width : 1;
+    if (left == 0) {
+        link->in_frame = false;
+        return GOES_ON;
+    }
+    part -= part % width;
+    if (part == 0 && link->frame.type == TCP_PUT && !link->refused)
+        return receive_payload(link, left, budget);
+    if (part == 0)
+        return fill(link);
+    uint8_t *to = link->refused ? NULL : link->grant->base + link->frame.offset + link->moved;
+    const uint8_t *from = link->in + link->in_start;
+    if (to != NULL && (link->frame.type == TCP_PUT_ELEMS || part <= BY_WORDS))
+        store(to, from, part, width > 1 ? width : widest((uintptr_t)to | part));
+    else if (to != NULL)
+        memcpy(to, from, part);
+    link->in_start += part;
+    link->moved += part;
+    *budget -= part;
+    return GOES_ON;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static enum rsm_status check(const struct tcp_link *link, uint32_t right)
+{
+    if ((link->grant->rights & right) == 0)
+        return RSM_ST_DENIED;
+    return tcp_is_inside(link->frame.offset, link->frame.length, link->grant->size) ? RSM_ST_OK
+                                                                                    : RSM_ST_RANGE;
+}
+
+static void begin_write(struct tcp_link *link)
+{
+    link->refused = check(link, RSM_RIGHT_WRITE) != RSM_ST_OK;
+    link->failed += link->refused;
+    link->in_frame = true;
+    __atomic_thread_fence(__ATOMIC_RELEASE); /* behind what was written before */
+}
+
+static void begin_read(struct tcp_link *link)
+{
+    enum rsm_status status = check(link, RSM_RIGHT_READ);
+    struct tcp_frame reply = {.type = TCP_DATA, .id = link->frame.id, .status = status};
+    if (status == RSM_ST_OK) {
+        reply.length = link->frame.length;
+        link->out_data = link->grant->base + link->frame.offset;
+        if (link->frame.type == TCP_GET)
+            link->out_length = link->frame.length;
+        else
+            link->out_elems = link->frame.length;
+    }
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* the memory is read behind the request's arrival */
+    answer(link, &reply);
+}
+
+/* A coalesced signal does not count behind another that was not reported to rsmd yet. */
+static void take_signal(struct tcp_server *server, struct tcp_link *link)
+{
+    struct rsm_signals *posted = &link->grant->posted;
+    if ((link->frame.flags & TCP_FLAG_COALESCED) == 0)
+        posted->count += posted->count < RSM_SIGNALS_MAX;
+    else if (posted->count == 0)
+        posted->coalesced = true;
+    tcp_grant_note(server, link->grant);
+}
+
+static enum progress begin_request(struct tcp_server *server, struct tcp_link *link)
+{
+    switch (link->frame.type) {
+    case TCP_PUT:
+    case TCP_PUT_ELEMS:
+        begin_write(link);
+        return GOES_ON;
+    case TCP_GET:
+    case TCP_GET_ELEMS:
+        begin_read(link);
+        return GOES_ON;
+    case TCP_SIGNAL:
+        take_signal(server, link);
+        return GOES_ON;
+    case TCP_FLUSH:
+        /* A signal is on its way to rsmd before its importer can report anything behind it. */
+        if (link->grant->unreported)
+            tcp_server_report(server);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        answer_done(link, link->frame.id, RSM_ST_OK);
+        return GOES_ON;
+    default:
+        return ENDS;
+    }
+}
+
+/* The first frame of a stranger. Its grant may be among the messages that rsmd has sent. */
+static enum progress admit(struct tcp_server *server, struct tcp_link *link)
+{
+    const uint8_t *token = link->in + link->in_start;
+    enum tcp_stream stream =
+        (link->frame.flags & TCP_FLAG_SIGNALS) != 0 ? TCP_STREAM_SIGNALS : TCP_STREAM_DATA;
+    if (link->frame.type != TCP_HELLO || link->frame.id != TCP_WIRE_VERSION)
+        return ENDS;
+    struct tcp_grant *grant = tcp_grant_open(server, link->frame.offset, stream, token);
+    if (grant == NULL && tcp_server_take_messages(server))
+        grant = tcp_grant_open(server, link->frame.offset, stream, token);
+    link->in_start += TCP_TOKEN_BYTES;
+    if (grant == NULL) {
+        int64_t unused = 0;
+        answer_done(link, 0, RSM_ST_ABORTED);
+        (void)send_output(link, &unused);
+        return ENDS;
+    }
+    tcp_link_admit(server, link);
+    link->grant = grant;
+    link->stream = stream;
+    grant->link[stream] = link;
+    if (stream == TCP_STREAM_SIGNALS) {
+        grant->listens = true;
+        tcp_grant_note(server, grant);
+    }
+    answer_done(link, 0, RSM_ST_OK);
+    return GOES_ON;
+}
+
+static enum progress next_request(struct tcp_server *server, struct tcp_link *link)
+{
+    uint32_t needed = TCP_FRAME_BYTES + (link->grant == NULL ? TCP_TOKEN_BYTES : 0);
+    if (available(link) < needed)
+        return fill(link);
+    link->frame = tcp_frame_decode(link->in + link->in_start);
+    link->in_start += TCP_FRAME_BYTES;
+    link->moved = 0;
+    if (!tcp_request_is_sound(&link->frame))
+        return ENDS;
+    if (link->grant == NULL)
+        return admit(server, link);
+    if (link->stream == TCP_STREAM_DATA)
+        return begin_request(server, link);
+    if (link->frame.type != TCP_TAKEN)
+        return ENDS;
+    link->grant->taken = true;
+    tcp_grant_note(server, link->grant);
+    return GOES_ON;
+}
+
+/* ------------------------------------------------------------------ turns */
+
+static enum progress step(struct tcp_server *server, struct tcp_link *link, int64_t *budget)
+{
+    if (has_output(link))
+        return send_output(link, budget);
+    if (link->in_frame)
+        return take_payload(link, budget);
+    *budget -= TCP_FRAME_COST;
+    return next_request(server, link);
+}
+
+static void await_socket(struct tcp_server *server, struct tcp_link *link, bool writes)
+{
+    struct epoll_event events = {.events = writes ? EPOLLOUT : EPOLLIN, .data.ptr = link};
+    if (link->writes != writes)
+        (void)epoll_ctl(server->epoll, EPOLL_CTL_MOD, link->socket, &events);
+    link->writes = writes;
+}
+
+void tcp_link_serve(struct tcp_server *server, struct tcp_link *link)
+{
+    int64_t budget = TCP_TURN_BYTES;
+    enum progress progress = GOES_ON;
+    while (progress == GOES_ON && budget > 0)
+        progress = step(server, link, &budget);
+    if (progress == ENDS) {
+        tcp_link_end(server, link);
+        return;
+    }
+    bool busy = progress == GOES_ON;
+    if (busy && !link->busy)
+        DL_APPEND2(server->busy, link, busy_prev, busy_next);
+    else if (!busy && link->busy)
+        DL_DELETE2(server->busy, link, busy_prev, busy_next);
+    link->busy = busy;
+    await_socket(server, link, has_output(link));
+}
+
+void tcp_link_notify(struct tcp_server *server, struct tcp_link *link,
+                     const struct rsm_signals *signals)
+{
+    const struct tcp_frame frame = {.type = TCP_SIGNAL,
+                                    .length = signals->count,
+                                    .flags = signals->coalesced ? TCP_FLAG_COALESCED : 0};
+    if (link->out_end + TCP_FRAME_BYTES > sizeof link->out) /* rsmd sends one at a time */
+        return;
+    answer(link, &frame);
+    tcp_link_serve(server, link);
+}

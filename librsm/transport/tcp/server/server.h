@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * rsm-tcpd: serves the memory of one controller's segments to importers of other hosts.
+ *
+ * One thread and one epoll instance. rsmd sends the grants (common/control.h) over a socket pair;
+ * importers connect and show the token of one. Each connection has bounded buffers and takes turns
+ * with the others. One whose answers are not read is not read from.
+ */
+#ifndef TCP_SERVER_H
+#define TCP_SERVER_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+#include <uthash.h>
+#include <utlist.h>
+
+#include "transport/tcp/common/control.h"
+#include "transport/tcp/common/wire.h"
+
+enum {
+    TCP_IN_BYTES = 8192,
+    TCP_OUT_BYTES = 4096,
+    TCP_STRANGERS_MAX = 64,  /**< TCP connections that have not shown a token yet */
+    TCP_STRANGERS_EACH = 16, /**< of one source */
+    TCP_TURN_BYTES = 256 * 1024,
+    TCP_FRAME_COST = 256, /**< bytes of a turn that a frame without payload takes */
+    TCP_EVENTS = 64,
+};
+
+struct tcp_grant;
+
+/** A TCP connection. */
+struct tcp_link {
+    struct tcp_link *prev, *next;           /**< among strangers, or NULL */
+    struct tcp_link *busy_prev, *busy_next; /**< among those whose turn has ended */
+    bool busy;
+    int socket;
+    struct tcp_grant *grant; /**< NULL: a stranger */
+    enum tcp_stream stream;
+    struct in6_addr source;
+    int64_t since_ns;
+    bool writes; /**< waits until the socket takes more */
+
+    uint8_t in[TCP_IN_BYTES];
+    uint32_t in_start, in_end;
+    bool in_frame;          /**< the payload of `frame` is being received */
+    bool refused;           /**< and dropped */
+    struct tcp_frame frame; /**< the request under way */
+    uint32_t moved;         /**< bytes of it */
+    uint64_t failed;        /**< requests so far */
+
+    _Alignas(8) uint8_t out[TCP_OUT_BYTES];
+    uint32_t out_start, out_end;
+    const uint8_t *out_data; /**< in the segment, sent behind `out` */
+    uint32_t out_length;
+    uint32_t out_elems; /**< bytes that go through `out`, behind it, element by element */
+};
+
+/** What one importer may do. */
+struct tcp_grant {
+    UT_hash_handle hh;
+    uint64_t id;
+    uint32_t rights;
+    uint32_t node, uid; /**< the importer's, for the log */
+    uint64_t size;      /**< of the segment, 0 without rights */
+    uint8_t *base;      /**< all its pieces in one range, with the protection of the rights */
+    uint8_t token[TCP_STREAMS][TCP_TOKEN_BYTES];
+    bool used[TCP_STREAMS];
+    struct tcp_link *link[TCP_STREAMS];
+
+    /* what is to be reported to rsmd */
+    struct tcp_grant *prev, *next; /**< among those with something */
+    bool unreported, lost, listens, taken;
+    struct rsm_signals posted;
+};
+
+struct tcp_server {
+    int control, listener, epoll;
+    int64_t timeout_ns;
+    uint32_t timeout_ms;
+    int64_t spin_ns, latest_ns;   /**< of requests */
+    struct tcp_grant *grants;     /**< hash by id */
+    struct tcp_grant *unreported; /**< list */
+    struct tcp_link *strangers, *busy;
+    unsigned stranger_count;
+    struct epoll_event events[TCP_EVENTS]; /**< those of links that have ended have no pointer */
+    int event_count;
+    bool report_waits; /**< waits until rsmd reads */
+    uint64_t *revoked; /**< answers that wait to be sent */
+    unsigned revoked_count, revoked_room;
+};
+
+/** One turn of the event loop. False: rsmd has gone. */
+bool tcp_server_turn(struct tcp_server *server, bool waits);
+/** Serve until rsmd has gone. */
+void tcp_server_run(struct tcp_server *server);
+/** End what is left of grants and connections. */
+void tcp_server_end(struct tcp_server *server);
+
+/* ------------------------------------------------------------------ grants.c */
+
+/** All that rsmd has sent. False: rsmd has gone. */
+bool tcp_server_take_messages(struct tcp_server *server);
+/** Send rsmd the reports that wait, as far as it reads. */
+void tcp_server_report(struct tcp_server *server);
+/** Note that there is something to report of this grant. */
+void tcp_grant_note(struct tcp_server *server, struct tcp_grant *grant);
+/** The grant whose token this is, which has not been used; NULL. */
+struct tcp_grant *tcp_grant_open(struct tcp_server *server, uint64_t id, enum tcp_stream stream,
+                                 const uint8_t token[TCP_TOKEN_BYTES]);
+
+/* ------------------------------------------------------------------ listen.c */
+
+/** Accept who calls. */
+void tcp_server_accept(struct tcp_server *server);
+/** End strangers that have taken too long; the time until the next may be one, in ms; -1. */
+int tcp_server_expire(struct tcp_server *server);
+/** Close the connection and free it. */
+void tcp_link_end(struct tcp_server *server, struct tcp_link *link);
+/** Take it from the strangers. */
+void tcp_link_admit(struct tcp_server *server, struct tcp_link *link);
+
+/* ------------------------------------------------------------------ serve.c */
+
+/** A turn: carry out what the importer has sent, and send what it is to get. */
+void tcp_link_serve(struct tcp_server *server, struct tcp_link *link);
+/** Send signals of the exporter to the importer. */
+void tcp_link_notify(struct tcp_server *server, struct tcp_link *link,
+                     const struct rsm_signals *signals);
+
+/* ------------------------------------------------------------------ sandbox.c */
+
+/** Give up what serving does not need: user, privileges, core dumps, system calls. False, with a
+ *  line in the log: that was not possible. */
+bool tcp_sandbox_enter(void);
+
+#endif
