@@ -192,7 +192,6 @@ static int make_client(struct world *world)
 /* What is wrong with a state may be logged. What is wrong with the successor's accounts may not be. */
 static void on_log(enum rsmcore_log_level level, const char *text)
 {
-    (void)level;
     CHECK(strstr(text, "defect of rsmd") == NULL);
 }
 

@@ -122,7 +122,6 @@ static enum rsm_status reach(const struct peek_blob *blob, int *reached)
 static enum rsm_status peek_connect_request(struct rsm_port *port,
                                             struct rsm_connect_request *request)
 {
-    (void)port;
     if (request->size < sizeof *request || request->node == 0 || request->address == NULL)
         return RSM_ST_INVALID;
     request->length = PEEK_REQUEST_BYTES;

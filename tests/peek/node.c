@@ -113,7 +113,6 @@ static void peek_close(struct rsm_node_port *base)
 
 static void peek_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
 {
-    (void)port;
     *attr = (struct rsm_port_attr){.size = attr->size,
                                    .access_sizes = 1 | 2 | 4 | 8,
                                    .atomic_sizes = 1 | 2 | 4 | 8,
@@ -137,7 +136,6 @@ static enum rsm_status give_up(struct peek_extent *extent)
 static enum rsm_status peek_extent_make(struct rsm_node_port *port, uint64_t length,
                                         struct rsm_extent **made)
 {
-    (void)port;
     struct peek_extent *extent = calloc(1, sizeof *extent);
     if (extent == NULL)
         return RSM_ST_NO_MEMORY;

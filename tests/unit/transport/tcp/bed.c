@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/extent_memfd.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/tcp/common/socket.h"
 
 enum { TIMEOUT_MS = 10000, TURNS = 400, ENDED = 255 };

@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/tcp/common/control.h"
 
 static struct tcp_control grant_of(uint32_t pieces)

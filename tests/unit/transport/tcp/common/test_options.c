@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/tcp/common/options.h"
 
 static char logged[512];

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/tcp/common/module.h"
 #include "transport/tcp/node/port.h"
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "../bed.h"
-#include "cmocka_all.h"
+#include "cases.h"
 
 enum { ENDED = 255, READ_WRITE = RSM_RIGHT_READ | RSM_RIGHT_WRITE };
 

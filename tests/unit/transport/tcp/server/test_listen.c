@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "../bed.h"
-#include "cmocka_all.h"
+#include "cases.h"
 
 enum { ENDED = 255 };
 
