@@ -2,12 +2,6 @@
 /* Exports, and what does not need another node. */
 #include "parts.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "memory.h"
 #include "steps.h"
 

@@ -2,10 +2,6 @@
 /* Imports from another node, and events. */
 #include "parts.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "memory.h"
 #include "steps.h"
 

@@ -14,6 +14,8 @@
 #ifndef TESTS_INTEGRATION_PARTY_H
 #define TESTS_INTEGRATION_PARTY_H
 
+#include "../system.h"
+
 #include <rsmapi.h>
 
 #include "harness.h"

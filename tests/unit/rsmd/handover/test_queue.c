@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors that wait in a socket for a successor. */
-
 #include "cases.h"
 #include "handover/internal.h"
 

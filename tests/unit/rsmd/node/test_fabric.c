@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a fabric tells of importers, through a transport from outside. */
-
 #include "outside.h"
 #include "peer.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-
 #include "cases.h"
 #include "protocol/packet.h"
 #include "node/generation_table.h"

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bed.h"
 
-#include <errno.h>
-
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "base/extent_memfd.h"
 #include "cases.h"
 #include "transport/tcp/common/socket.h"

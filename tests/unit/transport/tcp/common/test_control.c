@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "cases.h"
 #include "transport/tcp/common/control.h"
 

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
-
 #include "cases.h"
 #include "transport/tcp/common/wire.h"
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tokens, and the ends of grants. */
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "../bed.h"
 #include "cases.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* TCP connections that have shown no token: few, and not for long. */
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "../bed.h"
 #include "cases.h"
 
