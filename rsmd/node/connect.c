@@ -10,8 +10,7 @@
 #include "node/grants.h"
 #include "node/hosts.h"
 #include "node/imports.h"
-#include "node/offer.h"
-#include "node/reach.h"
+#include "node/fabric.h"
 #include "node/revokes.h"
 #include "node/segment_ids.h"
 #include "node/topology.h"
@@ -51,15 +50,10 @@ static void take_back(struct rsmd_node *node, struct rsmd_grant *grant,
         close(offer->fds[--offer->fd_count]);
 }
 
-static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_wanted *wanted,
-                                  struct rsmd_export *exported, struct rsmd_importer *importer,
-                                  struct rsm_offer *offer)
+/* Fill in what an importer is by its request. */
+static void describe(const struct rsmd_wanted *wanted, const struct rsmd_export *exported,
+                     struct rsmd_importer *importer)
 {
-    if (!wanted->local && !rsmd_reaches(exported->controller, wanted->node))
-        return RSM_ST_UNREACHABLE;
-    if (!rsmd_share_fits(wanted->account, RSMD_SEGMENTS, 1) ||
-        (wanted->attach && exported->attached_count >= RSMD_ATTACHED_MAX))
-        return RSM_ST_NO_RESOURCES;
     importer->who = (struct rsm_importer){.size = sizeof(struct rsm_importer),
                                           .node = wanted->node,
                                           .uid = wanted->who->uid,
@@ -69,36 +63,49 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     importer->rights = wanted->rights;
     importer->attached = wanted->attach;
     importer->controller = exported->controller;
+}
+
+/* Enter an importer whose grant has an offer, and connect it. */
+static enum rsm_status join(struct rsmd_node *node, const struct rsmd_wanted *wanted,
+                            struct rsmd_grant *grant, const struct rsm_offer *offer)
+{
+    if (!wanted->local && offer->fd_count > 0) /* descriptors cannot be passed to another host */
+        return RSM_ST_NO_ROUTE;
+    enum rsm_status status = rsmd_importer_enter(node, grant->importer, wanted->account);
+    return status == RSM_ST_OK ? rsmd_grant_join(node, grant) : status;
+}
+
+static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_wanted *wanted,
+                                  struct rsmd_export *exported, struct rsmd_importer *importer,
+                                  struct rsm_offer *offer)
+{
+    if (!wanted->local && !rsmd_reaches(exported->controller, wanted->node))
+        return RSM_ST_UNREACHABLE;
+    if (!rsmd_share_fits(wanted->account, RSMD_SEGMENTS, 1) ||
+        (wanted->attach && exported->attached_count >= RSMD_ATTACHED_MAX))
+        return RSM_ST_NO_RESOURCES;
     struct rsmd_grant *grant = calloc(1, sizeof *grant);
     if (grant == NULL)
         return RSM_ST_NO_MEMORY;
+    describe(wanted, exported, importer);
     grant->importer = importer;
     grant->exported = exported;
-
     enum rsm_status status = rsmd_offer_make(node, grant, wanted->asked, offer);
     if (status != RSM_ST_OK) {
         free(grant);
         return status;
     }
-    status = RSM_ST_NO_ROUTE;
-    if (!wanted->local && offer->fd_count > 0) /* descriptors cannot be passed to another host */
-        goto undo;
-    status = rsmd_importer_enter(node, importer, wanted->account);
-    if (status != RSM_ST_OK)
-        goto undo;
-    status = rsmd_grant_join(node, grant);
-    if (status != RSM_ST_OK)
-        goto undo;
+    status = join(node, wanted, grant, offer);
+    if (status != RSM_ST_OK) {
+        rsmd_importer_leave(node, importer);
+        take_back(node, grant, wanted->account, offer);
+        free(grant);
+        return status;
+    }
     /* revoke() ends any other offer, and no importer can keep the memory. */
     if (offer->fd_count > 0 || rsmd_grant_is_released(grant))
         rsmd_pieces_mark_offered(exported->pieces);
     return RSM_ST_OK;
-
-undo:
-    rsmd_importer_leave(node, importer);
-    take_back(node, grant, wanted->account, offer);
-    free(grant);
-    return status;
 }
 
 enum rsm_status rsmd_connect(struct rsmd_node *node, const struct rsmd_wanted *wanted,

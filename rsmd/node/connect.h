@@ -3,7 +3,7 @@
 #ifndef RSMD_CONNECT_H
 #define RSMD_CONNECT_H
 
-#include "node/offer.h"
+#include "node/grants.h"
 
 /** A request for a connection. */
 struct rsmd_wanted {

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "node/call.h"
-#include "node/reach.h"
+#include "node/fabric.h"
 #include "node/refusals.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -45,7 +45,7 @@ struct rsmd_controller {
     struct rsm_port_attr attr;
     int event_fd;   /* the transport's: readable when its fabric has events; -1: it has none */
     bool link_down; /* the port has no link to the fabric */
-    struct rsmd_reached *reached; /* nodes that the transport has reported (reach.h) */
+    struct rsmd_reached *reached; /* nodes that the transport has reported (fabric.h) */
 };
 
 /** A configured controller whose port could not be opened. */

@@ -7,7 +7,6 @@
 #include "node/exports.h"
 #include "node/extents.h"
 #include "node/grants.h"
-#include "node/offer.h"
 #include "node/revokes.h"
 #include "node/segment_ids.h"
 #include "node/topology.h"

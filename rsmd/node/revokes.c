@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "node/clients.h"
 #include "node/extents.h"
-#include "node/offer.h"
+#include "node/grants.h"
 #include "node/records.h"
 #include "node/refusals.h"
 #include "node/slice.h"

@@ -13,7 +13,7 @@
 #include "node/call.h"
 #include "base/clock.h"
 #include "node/controllers.h"
-#include "node/reach.h"
+#include "node/fabric.h"
 #include "node/hosts.h"
 
 /* Clients of other nodes may greet at any rate, and each look is a connection to that node. */

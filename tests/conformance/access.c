@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A: access lists, and what users get from them. */
-#include <sys/mman.h>
-
 #include "stage.h"
 
 enum { OTHER_UID = UNPRIVILEGED_UID - 1, GROUP = UNPRIVILEGED_UID - 2, LIST_MAX = 64 };

@@ -3,14 +3,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "hosts.h"
 #include "process.h"
@@ -139,7 +131,6 @@ static void serve_one(int fd)
 
 static bool kill_child(pid_t pid, void *context)
 {
-    (void)context;
     kill(pid, SIGKILL);
     return true;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* B: barriers and modes. */
-#include <string.h>
-
 #include "stage.h"
 
 static uint64_t word = 1;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
-
 #include "suite.h"
 
 const char conformance_api[] = "RSMAPI";

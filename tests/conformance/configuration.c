@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* K: configuration. Over loopback, which every configuration has. */
-#include <stdio.h>
-
 #include "stage.h"
 
 enum { ROUNDS_MAX = 64, LIMIT = 6 };

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* C: controllers. */
 #include <ctype.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "stage.h"
 

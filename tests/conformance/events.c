@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* N, first part: post and wait. */
-#include <pthread.h>
-#include <signal.h>
 #include <sys/time.h>
 
 #include "process.h"
@@ -136,7 +134,6 @@ CONFORMANCE(N, 08, "a wait of 100 ms takes 100 ms")
 
 static void on_alarm(int number)
 {
-    (void)number;
 }
 
 /* Signals from now on, more than once: the first may come before the wait. */

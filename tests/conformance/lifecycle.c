@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* R: what becomes of segments when processes fork, exec, end, or run out of descriptors. */
-#include <fcntl.h>
 #include <malloc.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "process.h"
 #include "stage.h"
@@ -78,7 +73,6 @@ CONFORMANCE(R, 04, "an exporter executes another program")
 
 static int do_nothing(void *unused)
 {
-    (void)unused;
     return 0;
 }
 

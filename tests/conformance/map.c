@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* M: map and unmap. */
 #include <setjmp.h>
-#include <signal.h>
-#include <sys/mman.h>
 
 #include "stage.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* M: map with RSM_MAP_FIXED, over addresses that are free, reserved or half of each. */
-#include <sys/mman.h>
-
 #include "stage.h"
 
 enum { COUNT = 4, MANY = 4 };

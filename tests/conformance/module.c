@@ -3,13 +3,6 @@
 
 #include <dirent.h>
 #include <libgen.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/status.h"
 #include "core/mapping.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* O, first part: the order of errors, controllers and export side. */
-#include <string.h>
-#include <sys/mman.h>
-
 #include "error_order.h"
 #include "stage.h"
 

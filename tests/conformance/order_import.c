@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* O, second part: the order of errors, import side. */
-#include <string.h>
-
 #include "error_order.h"
 #include "stage.h"
 #include "transfers.h"

@@ -2,14 +2,7 @@
 #include "peer.h"
 
 #include <grp.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "process.h"
 #include "stage.h"
@@ -72,13 +65,11 @@ static int do_UMASK(struct order *order)
 
 static int do_EXIT(struct order *order)
 {
-    (void)order;
     _exit(0);
 }
 
 static int do_EXEC(struct order *order)
 {
-    (void)order;
     execlp("sleep", "sleep", "3600", (char *)NULL);
     return ANSWER_FAILED;
 }
@@ -259,7 +250,6 @@ static struct {
 
 static void *store_all_the_time(void *unused)
 {
-    (void)unused;
     for (uint64_t value = 1; value <= atomic_load(&storm.enough); value++) {
         *storm.at = value;
         atomic_store(&storm.last, value);

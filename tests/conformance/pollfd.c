@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* N, second part: poll descriptors. */
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/time.h>
 
 #include "process.h"
@@ -227,7 +225,6 @@ CONFORMANCE(N, 28, "poll reports an event and leaves it")
 
 static void on_alarm(int number)
 {
-    (void)number;
 }
 
 CONFORMANCE(N, 29, "wait_pollfd interrupted, or with a bad array")

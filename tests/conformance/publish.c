@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* P, first part: publish and unpublish. */
-#include <pthread.h>
-
 #include "process.h"
 #include "stage.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* G: put and get. */
-#include <pthread.h>
-#include <string.h>
-
 #include "stage.h"
 #include "transfers.h"
 

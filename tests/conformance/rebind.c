@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* E, second part: rebind. */
-#include <string.h>
-#include <sys/mman.h>
-
 #include "stage.h"
 
 enum { COUNT = 2 };

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "run.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "agent.h"
 #include "harness.h"
 #include "process.h"
@@ -44,7 +36,6 @@ void does_not_apply(const char *reason)
 static void carry_out(void **state)
 {
     static const int caught_by_cmocka[] = {SIGFPE, SIGILL, SIGSEGV, SIGBUS, SIGSYS};
-    (void)state;
     for (size_t i = 0; i < sizeof caught_by_cmocka / sizeof caught_by_cmocka[0]; i++)
         signal(caught_by_cmocka[i], SIG_DFL);
     if (!current->direct)
@@ -55,7 +46,6 @@ static void carry_out(void **state)
 
 static int clear_stage(void **state)
 {
-    (void)state;
     if (!current->direct)
         stage_clear();
     return 0;

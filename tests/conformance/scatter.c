@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* V: scatter-gather. L: local memory handles. */
-#include <string.h>
-
 #include "stage.h"
 
 enum { COUNT = 2, EVENT_MS = 20000, NO_EVENT_MS = 50 };

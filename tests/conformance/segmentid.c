@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* S: segment ids, and the file that reserves ranges of them. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "stage.h"
 
 /* ---------------------------------------------------------------- ids */

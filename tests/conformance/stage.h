@@ -9,8 +9,6 @@
 #ifndef TESTS_CONFORMANCE_STAGE_H
 #define TESTS_CONFORMANCE_STAGE_H
 
-#include <unistd.h>
-
 #include "peer.h"
 #include "sides.h"
 #include "suite.h"

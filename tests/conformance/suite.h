@@ -9,10 +9,9 @@
 #ifndef TESTS_CONFORMANCE_SUITE_H
 #define TESTS_CONFORMANCE_SUITE_H
 
+#include "system.h"
+
 #include <rsmapi.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /** One assertion. */
 struct conformance_test {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* T: the topology. */
-#include <string.h>
 #include <strings.h>
 
 #include "process.h"
@@ -106,7 +105,6 @@ CONFORMANCE(T, 06, "without an interconnect: no controllers, but a local id for 
 static int local_id(void *unused)
 {
     rsm_topology_t *all;
-    (void)unused;
     if (rsm_get_interconnect_topology(&all) != RSM_SUCCESS)
         return 255;
     int id = (int)all->topology_hdr.local_nodeid;

@@ -35,8 +35,8 @@ rsmd/handover/state.c 2         # start, a line for each client whose controller
 rsmd/node/controllers.c 1       # start and reload
 rsmd/node/counters.c 1          # a bucket
 rsmd/node/extents.c 1           # a defect of a transport
+rsmd/node/grants.c 1            # a defect of a transport
 rsmd/node/node.c 1              # start
-rsmd/node/offer.c 1             # a defect of a transport
 rsmd/node/refusals.c 2          # what this is about
 rsmd/remote/exporting.c 1  # a bucket
 rsmd/remote/remote.c 1     # start

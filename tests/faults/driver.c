@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fail every call of libc and of the kernel, one in each run: see doc/testing.md. */
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sched.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "documented.h"
 #include "never.h"
@@ -105,7 +94,6 @@ static bool may_lose(const struct fault *fault)
 
 static void on_alarm(int signal)
 {
-    (void)signal;
 }
 
 static void let_signals_come(void)

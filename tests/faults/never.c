@@ -2,18 +2,8 @@
 #include "never.h"
 
 #include <dlfcn.h>
-#include <poll.h>
-#include <pthread.h>
 #include <rsmapi.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "protocol/packet.h"
 #include "parts.h"
@@ -104,7 +94,6 @@ static void *run_thread(void *unused)
     rsmapi_controller_handle_t controller;
     void *memory = new_page();
     void (*exempt)(void);
-    (void)unused;
     *(void **)(void *)&exempt = dlsym(RTLD_DEFAULT, "faults_exempt");
     if (memory == NULL || exempt == NULL)
         abort();

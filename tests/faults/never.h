@@ -7,9 +7,6 @@
 #ifndef TESTS_FAULTS_NEVER_H
 #define TESTS_FAULTS_NEVER_H
 
-#include <stdbool.h>
-#include <sys/types.h>
-
 #include "inject.h"
 #include "steps.h"
 

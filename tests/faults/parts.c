@@ -2,12 +2,6 @@
 /* Exports, and what does not need another node. */
 #include "parts.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "memory.h"
 #include "steps.h"
 
@@ -46,7 +40,6 @@ void part_controller(struct peer_orders *peer)
     rsm_topology_t *topology;
     rsm_memseg_id_t base = 0;
     uint32_t length = 0;
-    (void)peer;
     TRY(rsm_get_controller(sci0, &controller));
     TRY(rsm_get_controller(sci0, &again));
     EXPECT(controller == again);
@@ -149,7 +142,6 @@ void part_export(struct peer_orders *peer)
         {MEMORY_PRIVATE, 4}, {MEMORY_PRIVATE, 20}, {MEMORY_SHARED, 4}, {MEMORY_HEAP, 2},
         {MEMORY_SYSV, 20},   {MEMORY_FILE, 3},     {MEMORY_DATA, 2},   {MEMORY_STACK, 2},
     };
-    (void)peer;
     rsmapi_controller_handle_t controller = open_controller();
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         export_memory(controller, kinds[i].kind, kinds[i].pages * PARTS_PAGE);
@@ -162,7 +154,6 @@ void part_overlap(struct peer_orders *peer)
     enum { LENGTH = 6 * PARTS_PAGE };
     rsm_memseg_export_handle_t lower, upper, moving;
     rsm_memseg_id_t lower_id = 0x420000, upper_id = 0, moving_id = 0x420001;
-    (void)peer;
     uint8_t *memory = memory_get(MEMORY_PRIVATE, LENGTH);
     void *from = memory_get(MEMORY_PRIVATE, LENGTH);
     void *to = memory_get(MEMORY_SHARED, LENGTH);
@@ -218,7 +209,6 @@ static void be_child(rsm_memseg_export_handle_t inherited, const void *memory)
     TRY(rsm_memseg_export_publish(own, &id, NULL, 0));
     drop_import(look_at(controller, id, own_memory, 2 * PARTS_PAGE));
     TRY(rsm_memseg_export_destroy(own));
-    (void)memory;
     release_controller(controller);
     _exit(0);
 }
@@ -228,7 +218,6 @@ void part_fork(struct peer_orders *peer)
     rsm_memseg_export_handle_t segment, unpublished;
     rsm_memseg_id_t id = 0x430000;
     int status = 0;
-    (void)peer;
     void *memory = memory_get(MEMORY_PRIVATE, 4 * PARTS_PAGE);
     EXPECT(memory != NULL);
     steps_guard(memory, 4 * PARTS_PAGE, 4);

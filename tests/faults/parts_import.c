@@ -2,10 +2,6 @@
 /* Imports from another node, and events. */
 #include "parts.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "memory.h"
 #include "steps.h"
 
@@ -69,7 +65,6 @@ void part_import(struct peer_orders *peer)
     bool right = false;
     uint32_t first = 0;
     void *address = NULL, *again = NULL;
-    (void)peer;
     connect_to_peer(&link, PEER_ECHO_ID);
     connect_to_peer(&second, PEER_ECHO_ID);
     TRY(rsm_memseg_import_map(link.import, &address, RSM_MAP_NONE, RSM_PERM_RDWR, 0, PEER_LENGTH));
@@ -168,7 +163,6 @@ void part_transfer(struct peer_orders *peer)
     const uint64_t values[] = {11, 22, 33, 44};
     uint64_t seen = 0;
     void *address = NULL;
-    (void)peer;
     connect_to_peer(&link, PEER_ECHO_ID);
     TRY(rsm_memseg_import_get_mode(link.import, &mode));
     EXPECT(mode == RSM_BARRIER_MODE_IMPLICIT);
@@ -307,7 +301,6 @@ void part_events(struct peer_orders *peer)
 {
     struct link link;
     struct pollfd fd = {.fd = -1};
-    (void)peer;
     connect_to_peer(&link, PEER_ECHO_ID);
     TRY(rsm_intr_signal_post(link.import, 0));
     WAIT_FOR(link.import, link.import);

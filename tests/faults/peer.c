@@ -4,8 +4,6 @@
 #include "parts.h"
 
 #include <rsmapi.h>
-#include <stdio.h>
-#include <time.h>
 
 #include "memory.h"
 

@@ -2,12 +2,6 @@
 #include "steps.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "documented.h"
 #include "process.h"

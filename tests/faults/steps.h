@@ -10,11 +10,9 @@
 #ifndef TESTS_FAULTS_STEPS_H
 #define TESTS_FAULTS_STEPS_H
 
+#include "../system.h"
+
 #include <rsmapi.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include "inject.h"
 

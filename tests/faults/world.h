@@ -3,9 +3,6 @@
 #ifndef TESTS_FAULTS_WORLD_H
 #define TESTS_FAULTS_WORLD_H
 
-#include <stdbool.h>
-#include <sys/types.h>
-
 #include "inject.h"
 #include "parts.h"
 #include "steps.h"

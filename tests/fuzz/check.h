@@ -3,8 +3,7 @@
 #ifndef TESTS_FUZZ_CHECK_H
 #define TESTS_FUZZ_CHECK_H
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "../system.h"
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "daemon.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "loop.h"
@@ -45,14 +39,12 @@ static enum rsm_status fabric_offer(struct rsm_node_port *port,
 
 static void fabric_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
-    (void)port;
     free(made);
 }
 
 static bool carry(void *context, uint32_t to, const struct rsm_cluster_msg *msg)
 {
     static uint8_t frame[RSM_CLUSTER_FRAME_MAX];
-    (void)context;
     CHECK(to == DAEMON_FAR_NODE && rsm_cluster_encode(msg, frame, sizeof frame) > 0);
     return true;
 }

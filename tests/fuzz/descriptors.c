@@ -2,13 +2,7 @@
 #include "descriptors.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 unsigned descriptors_open(void)
 {

@@ -10,8 +10,7 @@
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
 
 enum { FUZZ_STEP_MAX_MS = 50 };
 

@@ -3,10 +3,6 @@
  * the program makes RSMAPI calls. A call returns one of RSMAPI's results and in time; memory that
  * it has handed out can be used; in the end no descriptor is left. The first bytes of an input are
  * the program's calls, the others the daemon's answers. */
-#include <poll.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "check.h"
 #include "control/control.h"

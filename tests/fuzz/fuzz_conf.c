@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rsm.conf: any text is either a configuration within its limits or an error with a line. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "conf/conf.h"
 #include "fuzz.h"
 

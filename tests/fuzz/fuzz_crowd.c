@@ -3,10 +3,6 @@
  * fetched, segments of one client, interrupts under one number, connections of another host. An input
  * names the crowd, and is then a script of requests to it. No turn of the event loop takes long,
  * whatever is asked for; a bystander is served all the time; in the end everything can be given up. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/resource.h>
-
 #include "check.h"
 #include "daemon.h"
 #include "descriptors.h"
@@ -30,7 +26,7 @@ enum {
     CLIENTS = 3,
 };
 
-enum kind { CONNECTIONS, RECORDS, SEGMENTS, INTERRUPTS, FAR_CONNECTIONS, SHARED, KINDS };
+enum kind { CONNECTIONS, RECORDS, SEGMENTS, INTERRUPTS, REMOTE_CONNECTIONS, SHARED, KINDS };
 
 static struct {
     struct client client[CLIENTS];

@@ -4,10 +4,6 @@
  * have read; and what the decoder says the instruction stores is what it stores: it is executed,
  * and memory and registers afterwards are compared with those after mapping_retire(). */
 #include <Zydis/Zydis.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "mapping/decode.h"

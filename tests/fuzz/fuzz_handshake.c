@@ -5,11 +5,7 @@
  * sends is well-formed, its user is told up and down in turn, messages only in between; when all
  * connections have gone nothing is left of them. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "check.h"

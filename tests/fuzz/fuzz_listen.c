@@ -2,12 +2,6 @@
 /* What a service manager passes to rsmd: LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES, and descriptors from 3
  * on, of any kind. Those that are taken are usable, those that are not are closed or left to whoever
  * asks next, and nothing of the process's own is. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "check.h"
 #include "descriptors.h"
 #include "fuzz.h"

@@ -2,10 +2,7 @@
 /* What the page swap reads of /proc: maps, in which other users' file names and processes are, and
  * mountinfo. Any text gives mappings that are in order and not empty; a line as the kernel writes
  * it gives what it says. */
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "pageswap/backing.c" /* NOLINT(bugprone-suspicious-include): type_if_device() */

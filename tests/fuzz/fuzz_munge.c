@@ -3,11 +3,7 @@
  * member of the realm can put anything there. The verifier takes none but root's and its own user's, of
  * this connection, in whole; else there is a reason, in one line. */
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "cluster/internal.h"

@@ -3,9 +3,6 @@
  * tickets, or a session with a host that writes what it likes over the session's words while it
  * goes on. What is accepted lies in the segment and in the pool; a session is agreed on only with an
  * acceptable host, and both hosts agree on it. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/log.h"
 #include "fuzz.h"
 #include "transport/ntb/common/wire.h"

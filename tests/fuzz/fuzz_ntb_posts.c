@@ -3,8 +3,6 @@
  * connections come and go: any words, also between two looks and while they are reported. Each connection
  * gets what its own counter has gone on by, none gets more signals than there may be, and one that was
  * revoked gets nothing. An honest post makes one signal, whatever was in the word. */
-#include <stdlib.h>
-
 #include "base/log.h"
 #include "check.h"
 #include "fuzz.h"
@@ -27,7 +25,6 @@ static struct {
 
 static bool read_posts(struct ntb_port *port, uint32_t first, uint32_t count, uint64_t *words)
 {
-    (void)port;
     CHECK(count <= NTB_CONNECTIONS && first <= NTB_CONNECTIONS - count);
     if (world.ends)
         return false;
@@ -48,7 +45,6 @@ static void drop(struct ntb_offer *offer)
 static void on_signals(void *context, struct rsm_node_offer *made, uint32_t signals, bool coalesced)
 {
     struct ntb_offer *offer = RSM_CONTAINER_OF(made, struct ntb_offer, base);
-    (void)context;
     CHECK(!offer->revoked && world.claimed[offer - world.offers]);
     CHECK(signals > 0 && signals <= RSM_SIGNALS_MAX && (!coalesced || signals == 1));
     CHECK(coalesced ||

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An offer of shared memory from a lying exporter's node: it is refused, or every byte of the
  * segment that it claims can be read. */
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "fuzz.h"
 #include "transport/instance.h"
 #include "transport/registry.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The decoder of what other hosts send. What it accepts is within all bounds, so it can be
  * encoded, and comes out as it went in. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "fuzz.h"
 #include "cluster/proto.h"
 

@@ -3,12 +3,6 @@
  * messages that nobody honest has put there: labels, lengths and descriptors that lie, other kinds of
  * sockets, and what is no socket. What comes out has the first descriptor, and
  * none is lost. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "check.h"
 #include "descriptors.h"
 #include "fuzz.h"

@@ -4,12 +4,6 @@
  * stop listening and go, while a node of another host sends messages. Each request is answered
  * exactly once or the client is dropped; when all have gone nothing is left: no descriptor, no
  * segment, no byte; and the next client is served as the first was. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "check.h"
 #include "daemon.h"
 #include "descriptors.h"

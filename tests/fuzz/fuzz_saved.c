@@ -3,10 +3,6 @@
  * an input is a list of changes to a client's part of a good one, with a checksum that is right. What is
  * wrong ends that client alone: the other one is served with what it had. When the successor ends nothing
  * of the state is left: no descriptor, no segment, no byte of an account. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "check.h"
 #include "protocol/packet.h"
 #include "descriptors.h"

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rsm.segmentid: whatever the file says, the answer is a range or one of three errors, and nothing
  * is written unless it is a range. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "fuzz.h"
 #include "rsm/rsmapi.h"
 

@@ -2,12 +2,6 @@
 /* What rsm-tcpd reads of importers, and the two sides of its control socket of each other. The first
  * byte chooses: an importer's stream, in parts, with or without a token; a message; an offer. Whatever is
  * sent, what lies around the segment stays as it is, and so does the segment without the right to write. */
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include "base/extent_memfd.h"
 #include "check.h"
 #include "fuzz.h"

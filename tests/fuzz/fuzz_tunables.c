@@ -2,8 +2,6 @@
 /* What administrators and users choose by words: options of the verbs transport, and those of the
  * mapping engine from the configuration and the environment. A text is refused with a reason, or
  * what it says is within the bounds that the manual states. */
-#include <stdlib.h>
-
 #include "check.h"
 #include "protocol/map_settings.h"
 #include "mapping/options.h"

@@ -3,10 +3,6 @@
  * adapter: requests with any private data, for offers that there are, have ended or never were; events in
  * any order; completions of any kind; while rsmd revokes offers and its threads prepare them. No id of the
  * connection manager is used after its end, none is left, and nothing of the device. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "check.h"
 #include "fuzz.h"
 #include "input.h"
@@ -128,7 +124,6 @@ static unsigned offer_place(const struct rsm_node_offer *made)
 
 static void on_lost(void *context, struct rsm_node_offer *made)
 {
-    (void)context;
     unsigned i = offer_place(made);
     if (world.revokes)
         revoke_offer(i);
@@ -145,7 +140,6 @@ static void on_signalled(void *context, struct rsm_node_offer *made, uint32_t co
 
 static void on_taken(void *context, struct rsm_node_offer *made)
 {
-    (void)context;
     (void)offer_place(made);
 }
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an importer and a node of the verbs transport read of each other: an offer that is accepted
  * makes up the segment, and whatever is decoded encodes to the same bytes. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "fuzz.h"
 #include "transport/verbs/common/wire.h"
 

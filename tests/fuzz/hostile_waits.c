@@ -2,15 +2,9 @@
 /* The waits of the program, which the linker brings here: --wrap in programs/CMakeLists.txt. While the
  * program waits the daemon has its turn. If that leaves nothing to wait for, the program's clock goes
  * on to the end of the wait. Other threads, such as the fuzzer's own, wait as usual. */
-#include <errno.h>
 #include <linux/futex.h>
-#include <poll.h>
-#include <stdarg.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "hostile.h"

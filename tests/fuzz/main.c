@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The entry that libFuzzer calls, and the one place where time is judged. */
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include "fuzz.h"
 
 enum {

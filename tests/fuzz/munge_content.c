@@ -42,7 +42,6 @@ int munge_ctx_set(struct munge_ctx *context, int option, ...)
 
 int munge_ctx_get(struct munge_ctx *context, int option, ...)
 {
-    (void)context;
     va_list arguments;
     va_start(arguments, option);
     *va_arg(arguments, time_t *) = option == 6 ? munge_content.encoded : munge_content.decoded;
@@ -52,7 +51,6 @@ int munge_ctx_get(struct munge_ctx *context, int option, ...)
 
 const char *munge_ctx_strerror(struct munge_ctx *context)
 {
-    (void)context;
     return NULL;
 }
 
@@ -63,7 +61,6 @@ const char *munge_strerror(int result)
 
 int munge_encode(char **credential, struct munge_ctx *context, const void *payload, int length)
 {
-    (void)context;
     munge_content = (struct munge_content){.length = (size_t)length};
     memcpy(munge_content.payload, payload, munge_content.length);
     *credential = strdup("MUNGE:content:");

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "predecessor.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "base/log.h"
 #include "check.h"
 #include "protocol/packet.h"
@@ -192,7 +184,6 @@ static int make_client(struct world *world)
 /* What is wrong with a state may be logged. What is wrong with the successor's accounts may not be. */
 static void on_log(enum rsmcore_log_level level, const char *text)
 {
-    (void)level;
     CHECK(strstr(text, "defect of rsmd") == NULL);
 }
 

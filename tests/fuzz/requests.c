@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "requests.h"
 
-#include <stdio.h>
-
 enum { PAGE = 4096, WORDS = 4 };
 
 static void name_make(struct input *in, char *name)

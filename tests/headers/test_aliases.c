@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include <rsmapi.h>
 
 enum { FUNCTIONS = 42, NAME_SIZE = 64 };
@@ -32,9 +32,8 @@ static void read_names(char names[FUNCTIONS][NAME_SIZE])
     assert_int_equal(count, FUNCTIONS);
 }
 
-static void aliases_equal_functions(void **state)
+TEST_ALONE(aliases_equal_functions)
 {
-    (void)state;
     char names[FUNCTIONS][NAME_SIZE];
     char alias[NAME_SIZE + 1];
     read_names(names);
@@ -62,9 +61,8 @@ static void aliases_equal_functions(void **state)
     char name[32] = #name;
 OWN_GLOBALS(DECLARE)
 
-static void globals_stay_the_programs(void **state)
+TEST_ALONE(globals_stay_the_programs)
 {
-    (void)state;
     rsm_memseg_export_handle_t handle;
     assert_int_equal(rsm_get_interconnect_topology(NULL), RSMERR_BAD_TOPOLOGY_PTR);
     assert_int_equal(rsm_memseg_export_create(NULL, &handle, NULL, 0, 0), RSMERR_BAD_CTLR_HNDL);
@@ -80,9 +78,5 @@ int main(int argc, char *argv[])
     }
     library_path = argv[1];
     list_path = argv[2];
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(aliases_equal_functions),
-        cmocka_unit_test(globals_stay_the_programs),
-    };
-    return cmocka_run_group_tests_name("aliases", tests, NULL, NULL);
+    return cases_run();
 }

@@ -189,7 +189,6 @@ static void hold(int fd, char *page)
 
 static void end_well(int signal)
 {
-    (void)signal;
     _exit(0);
 }
 

@@ -2,20 +2,8 @@
 #include "harness.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "protocol/packet.h"
 #include "protocol/runtime.h"
@@ -292,7 +280,6 @@ void world_daemon_kill(struct world *world, unsigned node)
 
 static bool count_one(pid_t pid, void *context)
 {
-    (void)pid;
     ++*(unsigned *)context;
     return true;
 }
@@ -422,7 +409,6 @@ static bool end_actors(struct world *world)
 
 static bool end_by_force(pid_t pid, void *context)
 {
-    (void)context;
     print_error("process %d had to be ended\n", (int)pid);
     kill(pid, SIGKILL);
     return true;

@@ -16,12 +16,7 @@
 #ifndef TESTS_INTEGRATION_HARNESS_H
 #define TESTS_INTEGRATION_HARNESS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 
 enum {
     ACTORS_MAX = 40,
@@ -68,7 +63,7 @@ int world_setup(void **state);
 int world_teardown(void **state);
 
 /** An entry of cmocka's list: a test in a world of its own. */
-#define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
+#define WORLD_TEST(test) TEST_WITH(struct world *world, test, world_setup, world_teardown)
 
 /** Start a process of a node. Its environment is this process's and what the world adds. The place
  *  of an actor that has ended may be used again. */

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hosts.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "client.h"
 #include "process.h"
 #include "rsm/rsm_common.h"
@@ -166,7 +159,7 @@ void host_await_link(const struct world *world, unsigned node, unsigned other, b
     close(socket);
 }
 
-/* States of far ends are those of RSMAPI's topology. */
+/* States of remote ends are those of RSMAPI's topology. */
 static bool reaches(int socket, unsigned other)
 {
     enum { ACTIVE = 3 };

@@ -37,7 +37,7 @@ void hosts_end(pid_t daemons[2]);
 /** Wait until the daemon of @p node says that its link to @p other is up, or is not. */
 void host_await_link(const struct world *world, unsigned node, unsigned other, bool up);
 
-/** Wait until all controllers of @p node that have @p other among their far ends reach it: a fabric may come up
+/** Wait until all controllers of @p node that have @p other among their remote ends reach it: a fabric may come up
  *  later than the link. */
 void host_await_reach(const struct world *world, unsigned node, unsigned other);
 

@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "manager.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "harness.h"
 #include "process.h"

@@ -3,15 +3,9 @@
 
 #include <alloca.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ipc.h>
-#include <sys/mman.h>
 #include <sys/shm.h>
-#include <unistd.h>
 
 enum { PAGE = 4096, STATIC_BYTES = MEMORY_STATIC_PAGES * PAGE };
 

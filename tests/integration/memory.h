@@ -3,7 +3,7 @@
 #ifndef TESTS_INTEGRATION_MEMORY_H
 #define TESTS_INTEGRATION_MEMORY_H
 
-#include <stddef.h>
+#include "../system.h"
 
 enum memory_kind {
     MEMORY_PRIVATE, /* anonymous; the tests' ordinary kind */

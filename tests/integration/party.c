@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "party.h"
 
-#include <sched.h>
-#include <string.h>
-#include <sys/stat.h>
-
 #include "process.h"
 
 static struct party_export exports[PARTY_SLOTS];

@@ -14,9 +14,9 @@
 #ifndef TESTS_INTEGRATION_PARTY_H
 #define TESTS_INTEGRATION_PARTY_H
 
-#include <pthread.h>
+#include "../system.h"
+
 #include <rsmapi.h>
-#include <stdatomic.h>
 
 #include "harness.h"
 #include "memory.h"

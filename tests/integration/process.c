@@ -2,20 +2,9 @@
 #include "process.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <linux/capability.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 int64_t now_ms(void)
 {
@@ -176,7 +165,6 @@ static bool command_contains(pid_t pid, const char *wanted)
 static bool is_child(pid_t pid, const char *unused)
 {
     char text[512];
-    (void)unused;
     if (read_about(pid, "stat", text, sizeof text) <= 0)
         return false;
     const char *rest = strrchr(text, ')'); /* the name may contain anything */

@@ -3,9 +3,7 @@
 #ifndef TESTS_INTEGRATION_PROCESS_H
 #define TESTS_INTEGRATION_PROCESS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "system.h"
 
 /** Milliseconds of a clock that never jumps. */
 int64_t now_ms(void);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shared_node.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 static pid_t system_daemon;
 
 static pid_t start_configured(struct world *world, const char *configuration)
@@ -23,10 +19,7 @@ static pid_t start_configured(struct world *world, const char *configuration)
 
 int shared_node_setup_with(void **state, const char *configuration)
 {
-    if (geteuid() != 0) {
-        print_message("needs root, for several users\n");
-        exit(77);
-    }
+    program_needs_root();
     if (world_setup(state) != 0)
         return -1;
     system_daemon = configuration != NULL ? start_configured(*state, configuration)

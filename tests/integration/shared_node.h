@@ -13,6 +13,6 @@ int shared_node_setup(void **state);
 int shared_node_teardown(void **state);
 
 #define SHARED_NODE_TEST(test)                                                                     \
-    cmocka_unit_test_setup_teardown(test, shared_node_setup, shared_node_teardown)
+    TEST_WITH(struct world *world, test, shared_node_setup, shared_node_teardown)
 
 #endif

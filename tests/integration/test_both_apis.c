@@ -3,15 +3,8 @@
  * signals do to it, and a fork. */
 #include <dirent.h>
 #include <rsmapi.h>
-#include <signal.h>
 #include <sisci_api.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "party.h"
 
@@ -175,7 +168,6 @@ static unsigned threads(void)
 
 static int live(void *bytes)
 {
-    (void)bytes;
     for (uint64_t number = 1; number <= 4; number++)
         NEED(one_life(number) == 0);
     return 0;
@@ -214,7 +206,6 @@ static int count_threads(void *bytes)
 {
     struct both both = {.memory = NULL};
     unsigned first = threads();
-    (void)bytes;
     NEED(begin_rsmapi(&both) == 0);
     NEED(begin_sisci(&both) == 0);
     NEED(use(&both, 5) == 0);
@@ -228,7 +219,6 @@ static atomic_uint alarms;
 
 static void on_alarm(int number)
 {
-    (void)number;
     atomic_fetch_add(&alarms, 1);
 }
 
@@ -237,7 +227,6 @@ static int live_with_timer(void *bytes)
 {
     const struct sigaction action = {.sa_handler = on_alarm}; /* system calls are not restarted */
     const struct itimerval often = {{0, TIMER_US}, {0, TIMER_US}}, never = {{0, 0}, {0, 0}};
-    (void)bytes;
     NEED(sigaction(SIGALRM, &action, NULL) == 0);
     NEED(setitimer(ITIMER_REAL, &often, NULL) == 0);
     for (uint64_t number = 1; number <= ROUNDS; number++)
@@ -301,7 +290,6 @@ static int fork_amid_calls(void *bytes)
     pthread_t working[3];
     void *result;
     int failures = 0;
-    (void)bytes;
     atomic_store(&go_on, true);
     for (int i = 0; i < 3; i++)
         NEED(pthread_create(&working[i], NULL, loops[i], NULL) == 0);
@@ -333,36 +321,25 @@ static void run(struct world *world, actor_function function)
     actor_stop(actor);
 }
 
-static void test_one_process(void **state)
+WORLD_TEST(test_one_process)
 {
-    run(*state, live);
+    run(world, live);
 }
 
-static void test_threads(void **state)
+WORLD_TEST(test_threads)
 {
-    run(*state, count_threads);
+    run(world, count_threads);
 }
 
-static void test_timer(void **state)
+WORLD_TEST(test_timer)
 {
-    run(*state, live_with_timer);
+    run(world, live_with_timer);
 }
 
-static void test_fork(void **state)
+WORLD_TEST(test_fork)
 {
 #ifdef __SANITIZE_ADDRESS__
     skip(); /* it has no fork handlers: a child finds the locks of its allocator as they were */
 #endif
-    run(*state, fork_amid_calls);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_one_process),
-        WORLD_TEST(test_threads),
-        WORLD_TEST(test_timer),
-        WORLD_TEST(test_fork),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    run(world, fork_amid_calls);
 }

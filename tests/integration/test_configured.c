@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A node whose daemon was configured: however that ends, nobody takes its place, and clients wait
  * for it. */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "protocol/runtime.h"
 #include "party.h"
 #include "process.h"
@@ -46,9 +38,8 @@ static pid_t restart_under(struct world *world, struct actor *client)
     return daemon;
 }
 
-static void test_restarts(void **state)
+WORLD_TEST(test_restarts)
 {
-    struct world *world = *state;
     struct actor *early = actor_start(world, 1), *other = actor_start(world, 2);
     pid_t daemon = world_daemon_start(world, 1);
     TELL_OK(other, open); /* its node is an embedded one */
@@ -75,10 +66,15 @@ static void test_restarts(void **state)
     world_daemon_end(daemon);
 }
 
-/* Ten seconds, and no more. What is to be done then is in the log. */
-static void test_never_restarted(void **state)
+static int need_root(void **state)
 {
-    struct world *world = *state;
+    program_needs_root();
+    return world_setup(state);
+}
+
+/* Ten seconds, and no more. What is to be done then is in the log. */
+TEST_WITH(struct world *world, test_never_restarted, need_root, world_teardown)
+{
     char lock[WORLD_PATH_BYTES + 32];
     struct stat status;
     world_daemon_end(world_daemon_start(world, 1));
@@ -98,22 +94,4 @@ static void test_never_restarted(void **state)
     assert_int_equal(unlink(lock), 0);
     TELL_OK(client, open);
     assert_int_equal(world_daemon_count(world), 1);
-}
-
-static int need_root(void **state)
-{
-    if (geteuid() != 0) {
-        print_message("needs root, for several users\n");
-        exit(77);
-    }
-    return world_setup(state);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_restarts),
-        cmocka_unit_test_setup_teardown(test_never_restarted, need_root, world_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

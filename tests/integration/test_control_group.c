@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A program in a control group with a limit of memory, as in a container: what does not fit is refused, and the kernel
  * kills nobody. */
-#include <errno.h>
-#include <fcntl.h>
 #include <rsmapi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "harness.h"
 #include "process.h"
@@ -111,7 +103,7 @@ static int export_block(void *bytes)
     return error;
 }
 
-static void what_does_not_fit_is_refused(void **state)
+WORLD_TEST(what_does_not_fit_is_refused)
 {
     static const struct {
         struct block block;
@@ -126,7 +118,7 @@ static void what_does_not_fit_is_refused(void **state)
     };
     struct group group;
     make(&group);
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     assert_int_equal(actor_run(actor, enter, &group, sizeof group), 0);
     for (unsigned i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         struct block block = steps[i].block;
@@ -139,7 +131,6 @@ static void what_does_not_fit_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WORLD_TEST(what_does_not_fit_is_refused)};
     children_watch();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

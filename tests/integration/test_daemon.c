@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The node's daemon dies or stops: nobody hangs, everybody learns of it, work goes on. */
-#include <signal.h>
-
 #include "party.h"
 #include "process.h"
 
@@ -34,10 +32,10 @@ static int party_create_at(void *bytes)
                                     order->length, 0);
 }
 
-static void begin(void **state)
+static void begin(struct world *world)
 {
-    exporter = actor_start(*state, 1);
-    importer = actor_start(*state, 2);
+    exporter = actor_start(world, 1);
+    importer = actor_start(world, 2);
     TELL_OK(exporter, offer, .length = LENGTH);
     TELL_OK(exporter, fill, .value = 1);
     TELL_OK(importer, attach, .node = 1, .length = LENGTH);
@@ -55,12 +53,12 @@ static void begin(void **state)
 
 /* ---------------------------------------------------------------- killed */
 
-static void test_exporters_daemon_killed(void **state)
+WORLD_TEST(test_exporters_daemon_killed)
 {
-    begin(state);
+    begin(world);
     TELL_OK(importer, start_storing, .offset = 0);
     TELL_OK(importer, progress, .value = 1000);
-    world_daemon_kill(*state, 1);
+    world_daemon_kill(world, 1);
     TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = AT_ONCE);
     TELL_OK(importer, progress, .value = 1000);
     TELL_OK(importer, stop_storing);
@@ -72,7 +70,7 @@ static void test_exporters_daemon_killed(void **state)
     TELL_OK(exporter, drop);
 
     /* A new process of that node gets a new daemon, and then the old ones work again. */
-    struct actor *successor = actor_start(*state, 1);
+    struct actor *successor = actor_start(world, 1);
     TELL_OK(successor, offer, .length = LENGTH);
     TELL_OK(importer, attach, .node = 1, .length = LENGTH);
     TELL_OK(importer, poke, .value = 3);
@@ -80,13 +78,13 @@ static void test_exporters_daemon_killed(void **state)
     TELL_OK(exporter, offer, .length = LENGTH, .id = PARTY_ID + 1);
     TELL_OK(importer, attach, .slot = 1, .node = 1, .length = LENGTH, .id = PARTY_ID + 1);
     TELL_OK(importer, detach, .slot = 1);
-    assert_true(world_daemon(*state, 1) > 0);
+    assert_true(world_daemon(world, 1) > 0);
 }
 
 /* What the calls of an exporter say whose daemon has died; none of them waits for anything. */
-static void test_calls_after_death(void **state)
+WORLD_TEST(test_calls_after_death)
 {
-    begin(state);
+    begin(world);
     TELL_OK(exporter, create, .slot = 1, .length = LENGTH, .flags = RSM_ALLOW_REBIND);
     TELL_OK(exporter, publish, .slot = 1, .id = PARTY_ID + 1);
     TELL_OK(exporter, fill, .slot = 1, .value = 2);
@@ -95,7 +93,7 @@ static void test_calls_after_death(void **state)
     TELL_OK(importer, map, .slot = 1, .length = LENGTH);
     TELL_GET(exporter, wait_export, RSMERR_TIMEOUT);
     TELL_OK(importer, post_import);
-    world_daemon_kill(*state, 1);
+    world_daemon_kill(world, 1);
     int64_t start = now_ms();
     /* What came before is taken first. */
     TELL_OK(exporter, wait_export, .timeout = -1);
@@ -124,11 +122,11 @@ static void test_calls_after_death(void **state)
 
 /* A new segment over memory that a dead daemon's segment still lies on has nothing to do with what
  * the new daemon calls by the same numbers. */
-static void test_segment_over_a_dead_one(void **state)
+WORLD_TEST(test_segment_over_a_dead_one)
 {
-    begin(state);
+    begin(world);
     struct order exported = ASK(exporter, address);
-    world_daemon_kill(*state, 1);
+    world_daemon_kill(world, 1);
     TELL_OK(exporter, create, .slot = 1, .length = LENGTH);
     TELL_OK(exporter, fill, .slot = 1, .value = 2);
     TELL_OK(exporter, create_at, .slot = 2, .length = LENGTH, .address = exported.address);
@@ -148,12 +146,12 @@ static void test_segment_over_a_dead_one(void **state)
 }
 
 /* Stores made after the daemon's death must not reach memory that the exporter has taken back. */
-static void test_exporter_leaves_dead_daemon(void **state)
+WORLD_TEST(test_exporter_leaves_dead_daemon)
 {
-    begin(state);
+    begin(world);
     TELL_OK(importer, start_storing, .offset = 0);
     TELL_OK(importer, progress, .value = 1000);
-    world_daemon_kill(*state, 1);
+    world_daemon_kill(world, 1);
     TELL_OK(exporter, destroy);
     uint64_t after = ASK(exporter, load).value;
     TELL_OK(importer, progress, .value = 10000);
@@ -161,10 +159,10 @@ static void test_exporter_leaves_dead_daemon(void **state)
     TELL_OK(importer, stop_storing);
 }
 
-static void test_importers_daemon_killed(void **state)
+WORLD_TEST(test_importers_daemon_killed)
 {
-    begin(state);
-    world_daemon_kill(*state, 2);
+    begin(world);
+    world_daemon_kill(world, 2);
     /* The connection is between importer and the exporter's node; its own daemon may go. */
     TELL_OK(importer, poke, .value = 4);
     assert_int_equal(ASK(exporter, load).value, 4);
@@ -173,7 +171,7 @@ static void test_importers_daemon_killed(void **state)
     TELL_OK(exporter, wait_export, .timeout = AT_ONCE);
     TELL_OK(importer, detach);
     TELL_OK(importer, attach, .node = 1, .length = LENGTH);
-    assert_true(world_daemon(*state, 2) > 0);
+    assert_true(world_daemon(world, 2) > 0);
 }
 
 /* Wait for ever with a poll descriptor; answers what it says in .value. */
@@ -193,10 +191,10 @@ static int wait_by_pollfd(void *bytes)
 }
 
 /* Those who sleep when it happens, without a time-out, are not left asleep. */
-static void test_killed_while_waiting(void **state)
+WORLD_TEST(test_killed_while_waiting)
 {
-    begin(state);
-    struct actor *second = actor_start(*state, 1), *third = actor_start(*state, 2);
+    begin(world);
+    struct actor *second = actor_start(world, 1), *third = actor_start(world, 2);
     TELL_OK(second, offer, .length = LENGTH, .id = PARTY_ID + 1);
     TELL_OK(third, attach, .node = 1, .length = LENGTH);
     struct order by_pollfd = {.timeout = -1}, of_import = {.timeout = -1, .flags = 1};
@@ -206,7 +204,7 @@ static void test_killed_while_waiting(void **state)
     actor_begin(third, wait_by_pollfd, &of_import, sizeof of_import);
     assert_false(actor_ended(third, 330));
     int64_t start = now_ms();
-    world_daemon_kill(*state, 1);
+    world_daemon_kill(world, 1);
     assert_int_equal(ANSWER(exporter), RSMERR_BAD_SEG_HNDL);
     assert_int_equal(ANSWER(importer), RSMERR_CONN_ABORTED);
     struct order answers[] = {party_answer(second), party_answer(third)};
@@ -222,11 +220,11 @@ static void test_killed_while_waiting(void **state)
 
 /* ---------------------------------------------------------------- stopped */
 
-static void test_daemon_stopped(void **state)
+WORLD_TEST(test_daemon_stopped)
 {
-    begin(state);
+    begin(world);
     TELL_OK(exporter, create, .slot = 1, .length = LENGTH);
-    pid_t daemon = world_daemon(*state, 1);
+    pid_t daemon = world_daemon(world, 1);
     process_freeze(daemon);
     /* What needs no daemon goes on. */
     TELL_OK(importer, poke, .value = 6);
@@ -237,7 +235,7 @@ static void test_daemon_stopped(void **state)
     int64_t start = now_ms();
     BEGIN(exporter, create, .slot = 2, .length = LENGTH);
     BEGIN(importer, connect, .slot = 1, .node = 1);
-    struct actor *newcomer = actor_start(*state, 1);
+    struct actor *newcomer = actor_start(world, 1);
     BEGIN(newcomer, open);
     assert_true(ANSWER(exporter) > RSM_SUCCESS);
     assert_int_equal(ANSWER(importer), RSMERR_REMOTE_NODE_UNREACHABLE);
@@ -264,11 +262,11 @@ static void test_daemon_stopped(void **state)
 
 /* Events that could not be posted, because the daemon had to be asked and did not answer, are not
  * passed off as posted. */
-static void test_post_with_stopped_daemon(void **state)
+WORLD_TEST(test_post_with_stopped_daemon)
 {
-    begin(state);
+    begin(world);
     TELL_OK(exporter, create, .slot = 1, .length = LENGTH);
-    pid_t daemon = world_daemon(*state, 1);
+    pid_t daemon = world_daemon(world, 1);
     process_freeze(daemon);
     TELL_GET(exporter, post_export, RSMERR_REMOTE_NODE_UNREACHABLE);
     TELL_GET(importer, post_import, RSMERR_REMOTE_NODE_UNREACHABLE);
@@ -297,10 +295,10 @@ static void test_post_with_stopped_daemon(void **state)
 
 /* An unpublish that the daemon does not answer is not done; one that it answers late is not
  * undone. */
-static void test_unpublish_of_stopped_daemon(void **state)
+WORLD_TEST(test_unpublish_of_stopped_daemon)
 {
-    begin(state);
-    pid_t daemon = world_daemon(*state, 1);
+    begin(world);
+    pid_t daemon = world_daemon(world, 1);
     process_freeze(daemon);
     TELL_FAILS(exporter, unpublish);
     process_thaw(daemon);
@@ -316,12 +314,12 @@ static void test_unpublish_of_stopped_daemon(void **state)
 }
 
 /* Ending a segment must work without the daemon, and the memory must be the program's own then. */
-static void test_destroy_with_stopped_daemon(void **state)
+WORLD_TEST(test_destroy_with_stopped_daemon)
 {
-    begin(state);
+    begin(world);
     TELL_OK(importer, start_storing, .offset = 0);
     TELL_OK(importer, progress, .value = 1000);
-    pid_t daemon = world_daemon(*state, 1);
+    pid_t daemon = world_daemon(world, 1);
     process_freeze(daemon);
     int64_t start = now_ms();
     TELL_OK(exporter, destroy);
@@ -332,14 +330,14 @@ static void test_destroy_with_stopped_daemon(void **state)
     process_thaw(daemon);
     TELL_OK(importer, stop_storing);
     TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = AT_ONCE);
-    struct actor *other = actor_start(*state, 1);
+    struct actor *other = actor_start(world, 1);
     TELL_OK(other, offer, .length = LENGTH);
 }
 
-static void test_importers_daemon_stopped(void **state)
+WORLD_TEST(test_importers_daemon_stopped)
 {
-    begin(state);
-    pid_t daemon = world_daemon(*state, 2);
+    begin(world);
+    pid_t daemon = world_daemon(world, 2);
     process_freeze(daemon);
     TELL_OK(importer, poke, .value = 9);
     TELL_OK(importer, close_barrier);
@@ -359,33 +357,14 @@ static void test_importers_daemon_stopped(void **state)
 
 /* ---------------------------------------------------------------- asked to end */
 
-static void test_daemon_terminated(void **state)
+WORLD_TEST(test_daemon_terminated)
 {
-    begin(state);
-    world_daemon_end(world_daemon(*state, 1));
+    begin(world);
+    world_daemon_end(world_daemon(world, 1));
     TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = AT_ONCE);
     TELL_OK(importer, detach);
     TELL_OK(exporter, destroy);
     TELL_OK(exporter, drop);
     TELL_OK(exporter, offer, .length = LENGTH);
     TELL_OK(importer, attach, .node = 1, .length = LENGTH);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_exporters_daemon_killed),
-        WORLD_TEST(test_exporter_leaves_dead_daemon),
-        WORLD_TEST(test_importers_daemon_killed),
-        WORLD_TEST(test_calls_after_death),
-        WORLD_TEST(test_segment_over_a_dead_one),
-        WORLD_TEST(test_killed_while_waiting),
-        WORLD_TEST(test_daemon_stopped),
-        WORLD_TEST(test_post_with_stopped_daemon),
-        WORLD_TEST(test_unpublish_of_stopped_daemon),
-        WORLD_TEST(test_destroy_with_stopped_daemon),
-        WORLD_TEST(test_importers_daemon_stopped),
-        WORLD_TEST(test_daemon_terminated),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Exporters and importers that die, stop, take their memory away: nobody else is hurt. */
-#include <signal.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "party.h"
 #include "process.h"
 
@@ -18,12 +12,12 @@ enum {
 static struct actor *exporter, *importers[IMPORTERS];
 
 /* Importers on both nodes, each storing through its mapping in a thread. */
-static void begin_storing(void **state)
+static void begin_storing(struct world *world)
 {
-    exporter = actor_start(*state, 1);
+    exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = LENGTH);
     for (int i = 0; i < IMPORTERS; i++) {
-        importers[i] = actor_start(*state, 1 + (unsigned)i % 2);
+        importers[i] = actor_start(world, 1 + (unsigned)i % 2);
         TELL_OK(importers[i], attach, .node = 1, .length = LENGTH);
         TELL_OK(importers[i], open_barrier);
         TELL_OK(importers[i], start_storing, .offset = i * PARTY_PAGE);
@@ -32,9 +26,9 @@ static void begin_storing(void **state)
 }
 
 /* All importers learn of it, none was disturbed, and the id names something new at once. */
-static void check_aborted_and_reusable(void **state)
+static void check_aborted_and_reusable(struct world *world)
 {
-    struct actor *successor = actor_start(*state, 1);
+    struct actor *successor = actor_start(world, 1);
     TELL_OK(successor, offer, .length = LENGTH);
     for (int i = 0; i < IMPORTERS; i++) {
         TELL_GET(importers[i], await_abort, RSMERR_CONN_ABORTED, .timeout = AT_ONCE);
@@ -49,39 +43,38 @@ static void check_aborted_and_reusable(void **state)
     }
 }
 
-static void test_exporter_killed(void **state)
+WORLD_TEST(test_exporter_killed)
 {
-    begin_storing(state);
+    begin_storing(world);
     actor_kill(exporter);
-    check_aborted_and_reusable(state);
+    check_aborted_and_reusable(world);
 }
 
-static void test_exporter_exits(void **state)
+WORLD_TEST(test_exporter_exits)
 {
-    begin_storing(state);
+    begin_storing(world);
     actor_stop(exporter);
-    check_aborted_and_reusable(state);
+    check_aborted_and_reusable(world);
 }
 
 /* As by a wild store. */
 static int crash(void *unused)
 {
-    (void)unused;
     signal(SIGSEGV, SIG_DFL);
     raise(SIGSEGV);
     return 0;
 }
 
-static void test_exporter_crashes(void **state)
+WORLD_TEST(test_exporter_crashes)
 {
     int status;
-    begin_storing(state);
+    begin_storing(world);
     actor_begin(exporter, crash, NULL, 0);
     assert_int_equal(child_await(exporter->pid, 0, AT_ONCE, &status), exporter->pid);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
     close(exporter->socket);
     exporter->pid = 0;
-    check_aborted_and_reusable(state);
+    check_aborted_and_reusable(world);
 }
 
 /* ---------------------------------------------------------------- exec */
@@ -95,11 +88,11 @@ static int become_another_program(void *bytes)
     return -1;
 }
 
-static void test_exporter_execs(void **state)
+WORLD_TEST(test_exporter_execs)
 {
     int pipes[2];
     assert_int_equal(pipe(pipes), 0);
-    begin_storing(state);
+    begin_storing(world);
     struct order order = {.value = (uint64_t)pipes[0]};
     actor_begin(exporter, become_another_program, &order, sizeof order);
     for (int i = 0; i < IMPORTERS; i++)
@@ -108,7 +101,7 @@ static void test_exporter_execs(void **state)
     assert_int_equal(process_descriptors_to(exporter->pid, "/memfd:"), 0);
     assert_int_equal(process_descriptors_to(exporter->pid, "socket:"), 0);
     assert_int_equal(process_descriptors_to(exporter->pid, "anon_inode:"), 0);
-    check_aborted_and_reusable(state);
+    check_aborted_and_reusable(world);
     actor_kill(exporter);
     close(pipes[0]);
     close(pipes[1]);
@@ -129,13 +122,13 @@ static int leave_child_behind(void *bytes)
     return 0;
 }
 
-static void test_exporter_dies_child_lives(void **state)
+WORLD_TEST(test_exporter_dies_child_lives)
 {
-    begin_storing(state);
+    begin_storing(world);
     struct order child = party_ask(exporter, leave_child_behind, (struct order){0});
     assert_int_equal(child.result, 0);
     actor_kill(exporter);
-    check_aborted_and_reusable(state);
+    check_aborted_and_reusable(world);
     int status;
     assert_int_equal(kill((pid_t)child.value, SIGKILL), 0);
     assert_int_equal(child_await((pid_t)child.value, 0, AT_ONCE, &status), (pid_t)child.value);
@@ -150,14 +143,14 @@ static int end_child(void *bytes)
     return 0;
 }
 
-static void test_exporter_destroys_child_lives(void **state)
+WORLD_TEST(test_exporter_destroys_child_lives)
 {
-    begin_storing(state);
+    begin_storing(world);
     struct order child = party_ask(exporter, leave_child_behind, (struct order){0});
     assert_int_equal(child.result, 0);
     TELL_OK(exporter, unpublish);
     TELL_OK(exporter, destroy);
-    check_aborted_and_reusable(state);
+    check_aborted_and_reusable(world);
     assert_int_equal(party_ask(exporter, end_child, child).result, 0);
 }
 
@@ -180,11 +173,11 @@ static int end_publication(void *bytes)
     return 0;
 }
 
-static void end_under_fire(void **state, int how)
+static void end_under_fire(struct world *world, int how)
 {
     uint64_t before[IMPORTERS];
     struct ending ending = {.how = how};
-    begin_storing(state);
+    begin_storing(world);
     for (int i = 0; i < IMPORTERS; i++)
         before[i] = ASK(importers[i], progress, .value = 1).value;
     assert_int_equal(actor_run(exporter, end_publication, &ending, sizeof ending), 0);
@@ -201,21 +194,21 @@ static void end_under_fire(void **state, int how)
     }
 }
 
-static void test_unpublish_under_fire(void **state)
+WORLD_TEST(test_unpublish_under_fire)
 {
-    end_under_fire(state, 0);
+    end_under_fire(world, 0);
 }
 
-static void test_destroy_under_fire(void **state)
+WORLD_TEST(test_destroy_under_fire)
 {
-    end_under_fire(state, 1);
+    end_under_fire(world, 1);
 }
 
 /* ---------------------------------------------------------------- importers */
 
-static void test_importer_killed(void **state)
+WORLD_TEST(test_importer_killed)
 {
-    begin_storing(state);
+    begin_storing(world);
     actor_kill(importers[0]);
     int64_t start = now_ms();
     TELL_OK(exporter, post_export);
@@ -232,9 +225,9 @@ static void test_importer_killed(void **state)
     TELL_OK(exporter, drop);
 }
 
-static void test_importer_stopped(void **state)
+WORLD_TEST(test_importer_stopped)
 {
-    begin_storing(state);
+    begin_storing(world);
     process_freeze(importers[0]->pid);
     process_freeze(importers[1]->pid);
     int64_t start = now_ms();
@@ -254,9 +247,9 @@ static void test_importer_stopped(void **state)
     }
 }
 
-static void test_exporter_stopped(void **state)
+WORLD_TEST(test_exporter_stopped)
 {
-    begin_storing(state);
+    begin_storing(world);
     process_freeze(exporter->pid);
     int64_t start = now_ms();
     TELL_OK(importers[0], close_barrier);
@@ -278,7 +271,6 @@ static void test_exporter_stopped(void **state)
 static int unmap_exported(void *unused)
 {
     struct party_export *export_id = party_export(0);
-    (void)unused;
     NEED(munmap(export_id->memory, LENGTH) == 0);
     export_id->memory = NULL;
     return 0;
@@ -288,7 +280,6 @@ static int unmap_exported(void *unused)
 static int replace_exported(void *unused)
 {
     struct party_export *export_id = party_export(0);
-    (void)unused;
     NEED(mmap(export_id->memory, LENGTH, PROT_READ | PROT_WRITE,
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == export_id->memory);
     memset(export_id->memory, 0x77, LENGTH);
@@ -308,9 +299,9 @@ static void end_without_memory(void)
     }
 }
 
-static void test_exporter_unmaps(void **state)
+WORLD_TEST(test_exporter_unmaps)
 {
-    begin_storing(state);
+    begin_storing(world);
     assert_int_equal(actor_run(exporter, unmap_exported, NULL, 0), 0);
     for (int i = 0; i < IMPORTERS; i++)
         TELL_OK(importers[i], progress, .value = 1000);
@@ -319,9 +310,9 @@ static void test_exporter_unmaps(void **state)
     TELL_OK(exporter, withdraw);
 }
 
-static void test_exporter_maps_over(void **state)
+WORLD_TEST(test_exporter_maps_over)
 {
-    begin_storing(state);
+    begin_storing(world);
     assert_int_equal(actor_run(exporter, replace_exported, NULL, 0), 0);
     end_without_memory();
     for (off_t at = 0; at < LENGTH; at += PARTY_PAGE)
@@ -331,32 +322,17 @@ static void test_exporter_maps_over(void **state)
 
 static int unmap_middle(void *unused)
 {
-    (void)unused;
     NEED(munmap(party_export(0)->memory + PARTY_PAGE, PARTY_PAGE) == 0);
     return 0;
 }
 
-static void test_exporter_unmaps_a_page(void **state)
+WORLD_TEST(test_exporter_unmaps_a_page)
 {
-    begin_storing(state);
+    begin_storing(world);
     TELL_OK(importers[2], stop_storing);
     TELL_OK(importers[2], start_storing, .offset = 3 * PARTY_PAGE);
     TELL_OK(exporter, store, .offset = 3 * PARTY_PAGE + 8, .value = 8);
     assert_int_equal(actor_run(exporter, unmap_middle, NULL, 0), 0);
     end_without_memory();
     assert_int_equal(ASK(exporter, load, .offset = 3 * PARTY_PAGE + 8).value, 8);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_exporter_killed),           WORLD_TEST(test_exporter_exits),
-        WORLD_TEST(test_exporter_crashes),          WORLD_TEST(test_exporter_execs),
-        WORLD_TEST(test_exporter_dies_child_lives), WORLD_TEST(test_exporter_destroys_child_lives),
-        WORLD_TEST(test_unpublish_under_fire),      WORLD_TEST(test_destroy_under_fire),
-        WORLD_TEST(test_importer_killed),           WORLD_TEST(test_importer_stopped),
-        WORLD_TEST(test_exporter_stopped),          WORLD_TEST(test_exporter_unmaps),
-        WORLD_TEST(test_exporter_maps_over),        WORLD_TEST(test_exporter_unmaps_a_page),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

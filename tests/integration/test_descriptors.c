@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors: none left, closed stdio, none inherited, none below 256, or 3. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include "party.h"
 #include "process.h"
 
@@ -33,7 +26,6 @@ static int use_descriptors_up(void *bytes)
 
 static int give_descriptors_back(void *unused)
 {
-    (void)unused;
     while (held_count > 0)
         close(held[--held_count]);
     return 0;
@@ -51,9 +43,9 @@ static void check_exhaustion(struct actor *actor, uint64_t left)
     assert_int_equal(process_descriptors(actor->pid), before);
 }
 
-static void test_none_left(void **state)
+WORLD_TEST(test_none_left)
 {
-    struct actor *actor = actor_start(*state, 1), *other = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1), *other = actor_start(world, 1);
     TELL_OK(other, offer, .length = LENGTH);
     TELL_OK(actor, offer, .length = LENGTH, .id = PARTY_ID + 1);
     check_exhaustion(actor, 0);
@@ -66,9 +58,9 @@ static void test_none_left(void **state)
 }
 
 /* The daemon is found, or not, and nothing is left half open. */
-static void test_none_left_at_first(void **state)
+WORLD_TEST(test_none_left_at_first)
 {
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     assert_int_equal(actor_run(actor, give_descriptors_back, NULL, 0), 0); /* it runs now */
     for (uint64_t left = 0; left < 8; left++) {
         struct order order = {.value = left};
@@ -84,9 +76,9 @@ static void test_none_left_at_first(void **state)
 }
 
 /* At every number of descriptors that is too small: an error, and nothing leaks. */
-static void test_few_left(void **state)
+WORLD_TEST(test_few_left)
 {
-    struct actor *actor = actor_start(*state, 1), *other = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1), *other = actor_start(world, 1);
     TELL_OK(other, offer, .length = LENGTH);
     TELL_OK(actor, open);
     TELL_OK(actor, create, .length = LENGTH); /* what a process keeps, it has from now on */
@@ -117,7 +109,6 @@ static void test_few_left(void **state)
 
 static int close_stdio(void *unused)
 {
-    (void)unused;
     for (int fd = 0; fd <= 2; fd++)
         close(fd);
     return 0;
@@ -125,7 +116,6 @@ static int close_stdio(void *unused)
 
 static int stdio_is_closed(void *unused)
 {
-    (void)unused;
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) >= 0)
             return 1;
@@ -134,7 +124,6 @@ static int stdio_is_closed(void *unused)
 
 static int all_close_on_exec(void *unused)
 {
-    (void)unused;
     for (int fd = 3; fd < 1024; fd++) {
         int flags = fcntl(fd, F_GETFD);
         if (flags >= 0 && (flags & FD_CLOEXEC) == 0)
@@ -149,9 +138,9 @@ static void check_hidden(struct actor *actor)
 }
 
 /* The actor's very first call, by which the daemon is started, too. */
-static void test_stdio_closed(void **state)
+WORLD_TEST(test_stdio_closed)
 {
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     assert_int_equal(actor_run(actor, close_stdio, NULL, 0), 0);
     TELL_OK(actor, open);
     check_hidden(actor);
@@ -166,7 +155,7 @@ static void test_stdio_closed(void **state)
     TELL_OK(actor, wait_export, .timeout = 1000);
     TELL_OK(actor, wait_import, .timeout = 1000);
     check_hidden(actor);
-    struct actor *remote = actor_start(*state, 2);
+    struct actor *remote = actor_start(world, 2);
     assert_int_equal(actor_run(remote, close_stdio, NULL, 0), 0);
     TELL_OK(remote, attach, .node = 1, .length = LENGTH);
     TELL_OK(remote, post_import);
@@ -178,9 +167,9 @@ static void test_stdio_closed(void **state)
     check_hidden(actor);
 }
 
-static void test_close_on_exec(void **state)
+WORLD_TEST(test_close_on_exec)
 {
-    struct actor *actor = actor_start(*state, 1), *remote = actor_start(*state, 2);
+    struct actor *actor = actor_start(world, 1), *remote = actor_start(world, 2);
     struct actor *actors[] = {actor, remote};
     int inherited[2];
     for (int i = 0; i < 2; i++)
@@ -233,9 +222,9 @@ static int new_below(struct actor *actor, int limit)
 
 /* Everything for which the library opens or receives descriptors that stay: none comes below
  * @p first. */
-static void check_numbers(void **state, rlim_t limit, int first)
+static void check_numbers(struct world *world, rlim_t limit, int first)
 {
-    struct actor *actor = actor_start(*state, 1), *remote = actor_start(*state, 2);
+    struct actor *actor = actor_start(world, 1), *remote = actor_start(world, 2);
     struct actor *actors[] = {actor, remote};
     for (int i = 0; i < 2; i++) {
         /* Low numbers are there to be taken. */
@@ -264,26 +253,12 @@ static void check_numbers(void **state, rlim_t limit, int first)
     TELL_OK(remote, release_import_pollfd);
 }
 
-static void test_numbers_from_256(void **state)
+WORLD_TEST(test_numbers_from_256)
 {
-    check_numbers(state, 1024, LIBRARY_FIRST);
+    check_numbers(world, 1024, LIBRARY_FIRST);
 }
 
-static void test_numbers_with_a_low_limit(void **state)
+WORLD_TEST(test_numbers_with_a_low_limit)
 {
-    check_numbers(state, FEW, STDERR_FILENO + 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_none_left),
-        WORLD_TEST(test_none_left_at_first),
-        WORLD_TEST(test_few_left),
-        WORLD_TEST(test_stdio_closed),
-        WORLD_TEST(test_close_on_exec),
-        WORLD_TEST(test_numbers_from_256),
-        WORLD_TEST(test_numbers_with_a_low_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    check_numbers(world, FEW, STDERR_FILENO + 1);
 }

@@ -5,12 +5,6 @@
  * without the importers' daemon, which may be stopped meanwhile. Where one of the hosts has no
  * doorbells the daemons carry the same.
  */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "hosts.h"
 #include "party.h"
 #include "process.h"
@@ -100,26 +94,28 @@ static void counts(void)
     expect_nothing();
 }
 
-static void test_counts(void **state)
+#define TEST(test) TEST_BETWEEN(test, world_setup, tear_down)
+
+TEST(test_counts)
 {
     begin(state);
     counts();
 }
 
-static void test_exporter_without(void **state)
+TEST(test_exporter_without)
 {
     begin_with(state, "no", "yes");
     counts();
 }
 
-static void test_importer_without(void **state)
+TEST(test_importer_without)
 {
     begin_with(state, "yes", "no");
     counts();
 }
 
 /* What was stored before the post is there after the wait. */
-static void test_data_come_first(void **state)
+TEST(test_data_come_first)
 {
     begin(state);
     TELL_OK(importer, init_barrier);
@@ -147,7 +143,7 @@ static int wait_many(void *order)
     return 0;
 }
 
-static void test_flood(void **state)
+TEST(test_flood)
 {
     begin(state);
     struct order order = {.value = FLOOD};
@@ -168,7 +164,7 @@ static void test_flood(void **state)
 /* ------------------------------------------------------------------ daemons */
 
 /* The link between the daemons carries nothing. */
-static void test_importers_daemon_stopped(void **state)
+TEST(test_importers_daemon_stopped)
 {
     begin(state);
     expect_nothing();
@@ -184,7 +180,7 @@ static void test_importers_daemon_stopped(void **state)
     expect_nothing();
 }
 
-static void test_exporters_daemon_stopped(void **state)
+TEST(test_exporters_daemon_stopped)
 {
     struct order order = {.value = 1000};
     begin(state);
@@ -195,7 +191,7 @@ static void test_exporters_daemon_stopped(void **state)
     expect_nothing();
 }
 
-static void test_importers_daemon_killed(void **state)
+TEST(test_importers_daemon_killed)
 {
     begin(state);
     post(3, 0);
@@ -227,7 +223,7 @@ static int post_and_leave(void *order)
     return party_disconnect(order);
 }
 
-static void test_post_and_leave(void **state)
+TEST(test_post_and_leave)
 {
     begin(state);
     for (unsigned i = 0; i < 100; i++) {
@@ -239,7 +235,7 @@ static void test_post_and_leave(void **state)
     expect_nothing();
 }
 
-static void test_killed_importer(void **state)
+TEST(test_killed_importer)
 {
     begin(state);
     struct actor *other = actor_start(world, 2);
@@ -254,25 +250,11 @@ static void test_killed_importer(void **state)
     expect(1);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, tear_down)
-
 int main(int argc, char **argv)
 {
     if (argc != 3 || !find_device(argv[1], device[0]) || !find_device(argv[2], device[1])) {
         fprintf(stderr, "usage: ivshmem_server --controller sci0 -- %s {} {}\n", argv[0]);
         return 2;
     }
-    const struct CMUnitTest tests[] = {
-        TEST(test_counts),
-        TEST(test_exporter_without),
-        TEST(test_importer_without),
-        TEST(test_data_come_first),
-        TEST(test_flood),
-        TEST(test_importers_daemon_stopped),
-        TEST(test_exporters_daemon_stopped),
-        TEST(test_importers_daemon_killed),
-        TEST(test_post_and_leave),
-        TEST(test_killed_importer),
-    };
-    return cmocka_run_group_tests_name("integration.doorbell", tests, NULL, NULL);
+    return cases_run();
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events between nodes: counted, one per handle, by wait, poll, select and epoll. */
-#include <poll.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <unistd.h>
 
 #include "party.h"
 #include "process.h"
@@ -13,19 +10,19 @@ enum { LENGTH = PARTY_PAGE, SOON = 10000, NOT_YET = 50 };
 
 static struct actor *exporter, *importer;
 
-static void begin(void **state)
+static void begin(struct world *world)
 {
-    exporter = actor_start(*state, 1);
-    importer = actor_start(*state, 2);
+    exporter = actor_start(world, 1);
+    importer = actor_start(world, 2);
     TELL_OK(exporter, offer, .length = LENGTH);
     TELL_OK(importer, connect, .node = 1, .length = LENGTH);
 }
 
 /* ---------------------------------------------------------------- counting */
 
-static void test_both_directions(void **state)
+WORLD_TEST(test_both_directions)
 {
-    begin(state);
+    begin(world);
     TELL_GET(exporter, wait_export, RSMERR_TIMEOUT);
     TELL_GET(importer, wait_import, RSMERR_TIMEOUT);
     TELL_OK(importer, post_import);
@@ -37,9 +34,9 @@ static void test_both_directions(void **state)
 }
 
 /* The waiter is asleep, or about to be, when the event comes. */
-static void test_wakes_up(void **state)
+WORLD_TEST(test_wakes_up)
 {
-    begin(state);
+    begin(world);
     int64_t start = now_ms();
     for (int i = 0; i < 20; i++) {
         BEGIN(exporter, wait_export, .timeout = -1);
@@ -54,9 +51,9 @@ static void test_wakes_up(void **state)
     assert_true(now_ms() - start < 5000);
 }
 
-static void test_counts(void **state)
+WORLD_TEST(test_counts)
 {
-    begin(state);
+    begin(world);
     for (int i = 0; i < 100; i++)
         TELL_OK(importer, post_import);
     for (int i = 0; i < 100; i++)
@@ -64,9 +61,9 @@ static void test_counts(void **state)
     TELL_GET(exporter, wait_export, RSMERR_TIMEOUT);
 }
 
-static void test_no_accumulate(void **state)
+WORLD_TEST(test_no_accumulate)
 {
-    begin(state);
+    begin(world);
     for (int i = 0; i < 5; i++) {
         TELL_OK(importer, post_import, .flags = RSM_SIGPOST_NO_ACCUMULATE);
         TELL_OK(exporter, post_export, .flags = RSM_SIGPOST_NO_ACCUMULATE);
@@ -83,10 +80,10 @@ static void test_no_accumulate(void **state)
     TELL_GET(exporter, wait_export, RSMERR_TIMEOUT);
 }
 
-static void test_many_importers(void **state)
+WORLD_TEST(test_many_importers)
 {
-    begin(state);
-    struct actor *third = actor_start(*state, 3);
+    begin(world);
+    struct actor *third = actor_start(world, 3);
     TELL_OK(exporter, post_export); /* those who come later do not see it */
     TELL_OK(importer, wait_import);
     TELL_OK(third, connect, .node = 1);
@@ -117,9 +114,9 @@ static void test_many_importers(void **state)
 }
 
 /* Counters belong to handles, not to publications. */
-static void test_over_the_life(void **state)
+WORLD_TEST(test_over_the_life)
 {
-    begin(state);
+    begin(world);
     TELL_OK(importer, post_import);
     TELL_OK(exporter, unpublish);
     TELL_OK(importer, post_import); /* lost, and no error */
@@ -138,13 +135,11 @@ static void test_over_the_life(void **state)
 
 static void ignore(int number)
 {
-    (void)number;
 }
 
 static int install_restarting_handler(void *unused)
 {
     struct sigaction action = {.sa_handler = ignore, .sa_flags = SA_RESTART};
-    (void)unused;
     NEED(sigaction(SIGUSR1, &action, NULL) == 0);
     return 0;
 }
@@ -172,9 +167,9 @@ static int wait_pollfd(void *bytes)
     return error;
 }
 
-static void test_interrupted(void **state)
+WORLD_TEST(test_interrupted)
 {
-    begin(state);
+    begin(world);
     assert_int_equal(actor_run(exporter, install_restarting_handler, NULL, 0), 0);
     BEGIN(exporter, wait_export, .timeout = -1);
     interrupt(exporter);
@@ -217,9 +212,9 @@ static void check_readiness(struct actor *actor, uint64_t fd, int timeout, int w
     assert_int_equal(party_ask(actor, readiness, order).result, wanted);
 }
 
-static void test_poll_descriptors(void **state)
+WORLD_TEST(test_poll_descriptors)
 {
-    begin(state);
+    begin(world);
     TELL_OK(importer, post_import); /* before there is a descriptor */
     struct order first = ASK(exporter, export_pollfd), again = ASK(exporter, export_pollfd);
     assert_int_equal(first.result | again.result, RSM_SUCCESS);
@@ -251,9 +246,9 @@ static void test_poll_descriptors(void **state)
 }
 
 /* A poll that has begun already is woken. */
-static void test_poll_wakes_up(void **state)
+WORLD_TEST(test_poll_wakes_up)
 {
-    begin(state);
+    begin(world);
     struct order fd = ASK(exporter, export_pollfd);
     assert_int_equal(fd.result, RSM_SUCCESS);
     for (int i = 0; i < 20; i++) {
@@ -291,9 +286,9 @@ static int wait_for_mixture(void *bytes)
     return 0;
 }
 
-static void test_wait_pollfd(void **state)
+WORLD_TEST(test_wait_pollfd)
 {
-    begin(state);
+    begin(world);
     TELL_OK(importer, offer, .length = LENGTH);
     TELL_OK(exporter, connect, .slot = 1, .node = 2);
     struct order order = {.timeout = SOON, .value = 3};
@@ -319,7 +314,6 @@ enum { POSTERS = 8, WAITERS = 8, POSTS = 500 };
 static void *wait_for_share(void *argument)
 {
     uintptr_t taken = 0;
-    (void)argument;
     while (taken < POSTERS * POSTS / WAITERS &&
            rsm_intr_signal_wait(party_export(0)->handle, SOON) == RSM_SUCCESS)
         taken++;
@@ -348,14 +342,14 @@ static int post_many(void *bytes)
     return 0;
 }
 
-static void post_from_everywhere(void **state, bool with_descriptor)
+static void post_from_everywhere(struct world *world, bool with_descriptor)
 {
     struct actor *posters[POSTERS];
-    begin(state);
+    begin(world);
     if (with_descriptor)
         TELL_OK(exporter, export_pollfd);
     for (unsigned i = 0; i < POSTERS; i++) {
-        posters[i] = actor_start(*state, 1 + i % 3);
+        posters[i] = actor_start(world, 1 + i % 3);
         TELL_OK(posters[i], connect, .node = 1);
     }
     struct order order = {0};
@@ -371,14 +365,14 @@ static void post_from_everywhere(void **state, bool with_descriptor)
         TELL_OK(exporter, release_export_pollfd);
 }
 
-static void test_no_event_is_lost(void **state)
+WORLD_TEST(test_no_event_is_lost)
 {
-    post_from_everywhere(state, false);
+    post_from_everywhere(world, false);
 }
 
-static void test_no_event_is_lost_with_descriptor(void **state)
+WORLD_TEST(test_no_event_is_lost_with_descriptor)
 {
-    post_from_everywhere(state, true);
+    post_from_everywhere(world, true);
 }
 
 /* A consumer that relies on the poll descriptor alone. With several posters the descriptor may be
@@ -400,10 +394,10 @@ static int consume_by_poll(void *bytes)
     return 0;
 }
 
-static void test_poll_loses_nothing(void **state)
+WORLD_TEST(test_poll_loses_nothing)
 {
-    begin(state);
-    struct actor *other = actor_start(*state, 1);
+    begin(world);
+    struct actor *other = actor_start(world, 1);
     TELL_OK(other, connect, .node = 1);
     struct order order = {.value = 2 * (uint64_t)POSTS};
     actor_begin(exporter, consume_by_poll, &order, sizeof order);
@@ -413,24 +407,4 @@ static void test_poll_loses_nothing(void **state)
     assert_int_equal(ANSWER(importer), 0);
     assert_int_equal(ANSWER(other), 0);
     assert_int_equal(ANSWER(exporter), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_both_directions),
-        WORLD_TEST(test_wakes_up),
-        WORLD_TEST(test_counts),
-        WORLD_TEST(test_no_accumulate),
-        WORLD_TEST(test_many_importers),
-        WORLD_TEST(test_over_the_life),
-        WORLD_TEST(test_interrupted),
-        WORLD_TEST(test_poll_descriptors),
-        WORLD_TEST(test_poll_wakes_up),
-        WORLD_TEST(test_wait_pollfd),
-        WORLD_TEST(test_no_event_is_lost),
-        WORLD_TEST(test_no_event_is_lost_with_descriptor),
-        WORLD_TEST(test_poll_loses_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,6 @@
  * A user holds the locks of all files that he shares with rsmd and with other users' processes, and everybody
  * else goes on: no request, no call and no end of a process waits for him.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "client.h"
 #include "frozen.h"
@@ -262,9 +254,9 @@ static int tear_down(void **state)
     return world_teardown(state);
 }
 
-static void begin(void **state)
+static void begin(struct world *given)
 {
-    world = *state;
+    world = given;
     daemons[0] = world_daemon_start(world, 1);
     daemons[1] = 0;
     waits.judged = true;
@@ -284,9 +276,11 @@ static uint32_t frozen_interrupt(struct actor *enemy)
     return id;
 }
 
-static void test_interrupts(void **state)
+#define LOCK_TEST(test) TEST_WITH(struct world *given, test, world_setup, tear_down)
+
+LOCK_TEST(test_interrupts)
 {
-    begin(state);
+    begin(given);
     struct actor *enemy = actor_start_as(world, 1, ENEMY_UID);
     struct actor *accomplice = actor_start_as(world, 1, ENEMY_UID);
     struct actor *other = actor_start_as(world, 1, UNPRIVILEGED_UID);
@@ -323,9 +317,9 @@ static void test_interrupts(void **state)
 }
 
 /* The daemon is replaced while somebody holds everything that it hands over. */
-static void test_handover(void **state)
+LOCK_TEST(test_handover)
 {
-    begin(state);
+    begin(given);
     struct actor *enemy = actor_start_as(world, 1, ENEMY_UID);
     struct actor *accomplice = actor_start_as(world, 1, ENEMY_UID);
     struct actor *other = actor_start_as(world, 1, UNPRIVILEGED_UID);
@@ -386,9 +380,9 @@ static void live_beside(struct actor *exporter, struct actor *importer, struct a
     CALL_OK(exporter, withdraw);
 }
 
-static void segments(void **state, uid_t uid)
+static void segments(struct world *given, uid_t uid)
 {
-    begin(state);
+    begin(given);
     struct actor *enemy = actor_start_as(world, 1, ENEMY_UID);
     struct actor *exporter = actor_start_as(world, 1, uid),
                  *importer = actor_start_as(world, 1, uid);
@@ -413,20 +407,20 @@ static void segments(void **state, uid_t uid)
     thaw();
 }
 
-static void test_segments(void **state)
+LOCK_TEST(test_segments)
 {
-    segments(state, UNPRIVILEGED_UID);
+    segments(given, UNPRIVILEGED_UID);
 }
 
-static void test_segments_of_root(void **state)
+LOCK_TEST(test_segments_of_root)
 {
-    segments(state, 0);
+    segments(given, 0);
 }
 
 /* The exporter is the one who holds: his importers post, and he has a poll descriptor. */
-static void test_exporter(void **state)
+LOCK_TEST(test_exporter)
 {
-    begin(state);
+    begin(given);
     struct actor *enemy = actor_start_as(world, 1, ENEMY_UID);
     struct actor *importer = actor_start_as(world, 1, UNPRIVILEGED_UID);
     struct actor *root = actor_start(world, 1);
@@ -449,11 +443,11 @@ static void test_exporter(void **state)
 
 /* ------------------------------------------------------------------ other hosts */
 
-static void test_relay(void **state)
+LOCK_TEST(test_relay)
 {
     static const char configuration[] = "[controller sci0]\ntransport = peek\n";
     const struct host hosts[] = {{1, configuration}, {2, configuration}};
-    world = *state;
+    world = given;
     hosts_split(world, hosts);
     hosts_start(world, daemons);
     waits.judged = true;
@@ -493,15 +487,10 @@ static void test_relay(void **state)
 
 int main(void)
 {
-#define LOCK_TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, tear_down)
-    const struct CMUnitTest tests[] = {
-        LOCK_TEST(test_interrupts),       LOCK_TEST(test_handover), LOCK_TEST(test_segments),
-        LOCK_TEST(test_segments_of_root), LOCK_TEST(test_exporter), LOCK_TEST(test_relay),
-    };
     const char *missing = geteuid() != 0 ? "it takes root, for several users" : frozen_prepare();
     if (missing != NULL) {
         print_message("skipped: %s\n", missing);
         return 77;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

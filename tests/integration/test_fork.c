@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a forked child may and may not do with its parent's segments. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "party.h"
 #include "sandbox.h"
 
@@ -17,10 +11,10 @@ enum { LENGTH = 2 * PARTY_PAGE };
 
 static struct actor *exporter, *importer;
 
-static void begin(void **state)
+static void begin(struct world *world)
 {
-    exporter = actor_start(*state, 1);
-    importer = actor_start(*state, 2);
+    exporter = actor_start(world, 1);
+    importer = actor_start(world, 2);
     TELL_OK(exporter, offer, .length = LENGTH, .flags = RSM_ALLOW_REBIND);
     TELL_OK(importer, attach, .node = 1, .length = LENGTH);
     TELL_OK(exporter, attach, .node = 1, .length = LENGTH);
@@ -68,7 +62,6 @@ static int try_creators_calls(void *unused)
     rsm_memseg_export_handle_t unpublished = party_export(1)->handle;
     rsm_memseg_id_t id = PARTY_ID + 1;
     void *memory = memory_get(MEMORY_PRIVATE, LENGTH);
-    (void)unused;
     NEED(memory != NULL);
     NEED(rsm_memseg_export_publish(unpublished, &id, NULL, 0) == RSMERR_NOT_CREATOR);
     NEED(rsm_memseg_export_republish(handle, NULL, 0) == RSMERR_NOT_CREATOR);
@@ -82,9 +75,9 @@ static int try_creators_calls_in_child(void *bytes)
     return in_child(try_creators_calls, bytes);
 }
 
-static void test_not_creator(void **state)
+WORLD_TEST(test_not_creator)
 {
-    begin(state);
+    begin(world);
     TELL_OK(exporter, create, .slot = 1, .length = LENGTH);
     assert_int_equal(actor_run(exporter, try_creators_calls_in_child, NULL, 0), 0);
     check_parent_unharmed();
@@ -94,7 +87,6 @@ static void test_not_creator(void **state)
 
 static int destroy_copies(void *unused)
 {
-    (void)unused;
     struct party_import *import = party_import(0);
     NEED(rsm_memseg_import_unmap(import->handle) == RSM_SUCCESS);
     NEED(rsm_memseg_import_disconnect(import->handle) == RSM_SUCCESS);
@@ -108,16 +100,15 @@ static int destroy_in_child(void *bytes)
     return in_child(destroy_copies, bytes);
 }
 
-static void test_child_destroys(void **state)
+WORLD_TEST(test_child_destroys)
 {
-    begin(state);
+    begin(world);
     assert_int_equal(actor_run(exporter, destroy_in_child, NULL, 0), 0);
     check_parent_unharmed();
 }
 
 static int nothing(void *unused)
 {
-    (void)unused;
     return 0;
 }
 
@@ -156,15 +147,14 @@ static int leave_nothing_in_child(void *bytes)
 static int look_at_other_node(void *unused)
 {
     rsm_memseg_import_handle_t handle;
-    (void)unused;
     NEED(rsm_memseg_import_connect(party_controller(NULL), 2, PARTY_ID, RSM_PERM_READ, &handle) ==
          RSMERR_SEG_NOT_PUBLISHED);
     return 0;
 }
 
-static void test_child_frees_control_connections(void **state)
+WORLD_TEST(test_child_frees_control_connections)
 {
-    begin(state);
+    begin(world);
     assert_int_equal(actor_run(exporter, look_at_other_node, NULL, 0), 0);
     assert_int_equal(actor_run(exporter, leave_nothing_in_child, NULL, 0), 0);
     check_parent_unharmed();
@@ -175,9 +165,9 @@ static int exit_in_child(void *bytes)
     return in_child(nothing, bytes);
 }
 
-static void test_child_exits(void **state)
+WORLD_TEST(test_child_exits)
 {
-    begin(state);
+    begin(world);
     for (int i = 0; i < 5; i++)
         assert_int_equal(actor_run(exporter, exit_in_child, NULL, 0), 0);
     check_parent_unharmed();
@@ -187,7 +177,6 @@ static void test_child_exits(void **state)
 
 static int store_by_import(void *unused)
 {
-    (void)unused;
     *(volatile uint64_t *)(void *)(party_import(0)->address + 16) = 33;
     return 0;
 }
@@ -197,9 +186,9 @@ static int store_in_child(void *bytes)
     return in_child(store_by_import, bytes);
 }
 
-static void test_child_uses_mapping(void **state)
+WORLD_TEST(test_child_uses_mapping)
 {
-    begin(state);
+    begin(world);
     assert_int_equal(actor_run(importer, store_in_child, NULL, 0), 0);
     assert_int_equal(ASK(exporter, load, .offset = 16).value, 33);
     check_parent_unharmed();
@@ -207,7 +196,6 @@ static void test_child_uses_mapping(void **state)
 
 static int post_both(void *unused)
 {
-    (void)unused;
     NEED(rsm_intr_signal_post(party_export(0)->handle, 0) == RSM_SUCCESS);
     NEED(rsm_intr_signal_post(party_import(0)->handle, 0) == RSM_SUCCESS);
     return 0;
@@ -220,7 +208,6 @@ static int post_in_child(void *bytes)
 
 static int take_events(void *unused)
 {
-    (void)unused;
     NEED(rsm_intr_signal_wait(party_export(0)->handle, 1000) == RSM_SUCCESS);
     NEED(rsm_intr_signal_wait(party_import(0)->handle, 1000) == RSM_SUCCESS);
     return 0;
@@ -232,9 +219,9 @@ static int take_events_in_child(void *bytes)
 }
 
 /* Parent and child share the counters, if the parent has used them. */
-static void test_child_posts_and_waits(void **state)
+WORLD_TEST(test_child_posts_and_waits)
 {
-    begin(state);
+    begin(world);
     assert_int_equal(actor_run(exporter, post_both, NULL, 0), 0);
     assert_int_equal(actor_run(exporter, take_events, NULL, 0), 0);
     TELL_OK(importer, wait_import, .timeout = 1000);
@@ -257,7 +244,6 @@ static void test_child_posts_and_waits(void **state)
 static int live_in_child(void *unused)
 {
     struct order order = {.slot = 5, .length = LENGTH, .id = PARTY_ID + 5, .node = 1};
-    (void)unused;
     NEED(party_offer(&order) == RSM_SUCCESS);
     order = (struct order){.slot = 5, .length = LENGTH, .id = PARTY_ID + 5, .node = 1};
     NEED(party_attach(&order) == RSM_SUCCESS);
@@ -284,9 +270,9 @@ static int fork_lives(void *bytes)
     return in_child(live_in_child, bytes) == 0 ? in_child(live_in_grandchild, bytes) : 1;
 }
 
-static void test_child_has_its_own(void **state)
+WORLD_TEST(test_child_has_its_own)
 {
-    begin(state);
+    begin(world);
     assert_int_equal(actor_run(exporter, fork_lives, NULL, 0), 0);
     assert_int_equal(ASK(exporter, load).value, 10);
     check_parent_unharmed();
@@ -329,7 +315,6 @@ static int use_library(void *unused)
 {
     rsmapi_controller_handle_t controller;
     rsm_topology_t *topology = NULL;
-    (void)unused;
     NEED(rsm_get_interconnect_topology(&topology) == RSM_SUCCESS);
     rsm_free_interconnect_topology(topology);
     NEED(rsm_get_controller(NULL, &controller) == RSM_SUCCESS);
@@ -353,33 +338,17 @@ static int fork_amid_calls(void *bytes)
     return failures;
 }
 
-static void test_fork_amid_calls(void **state)
+WORLD_TEST(test_fork_amid_calls)
 {
-    begin(state);
+    begin(world);
     assert_int_equal(actor_run(exporter, fork_amid_calls, NULL, 0), 0);
     check_parent_unharmed();
 }
 
-static void test_fork_amid_calls_without_userfaultfd(void **state)
+WORLD_TEST(test_fork_amid_calls_without_userfaultfd)
 {
-    begin(state);
+    begin(world);
     sandbox_enter(exporter, SANDBOX_NO_FAULTFD);
     assert_int_equal(actor_run(exporter, fork_amid_calls, NULL, 0), 0);
     check_parent_unharmed();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_not_creator),
-        WORLD_TEST(test_child_destroys),
-        WORLD_TEST(test_child_frees_control_connections),
-        WORLD_TEST(test_child_exits),
-        WORLD_TEST(test_child_uses_mapping),
-        WORLD_TEST(test_child_posts_and_waits),
-        WORLD_TEST(test_child_has_its_own),
-        WORLD_TEST(test_fork_amid_calls),
-        WORLD_TEST(test_fork_amid_calls_without_userfaultfd),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

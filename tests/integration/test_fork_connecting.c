@@ -5,15 +5,7 @@
  * hears a daemon that it has started: should that daemon end, the parent would wait for its words for
  * as long as the child lives. */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "party.h"
 
@@ -62,9 +54,9 @@ static int open_and_fork(void *bytes)
     return inherited;
 }
 
-static void test_child_has_no_socket_in_the_making(void **state)
+WORLD_TEST(test_child_has_no_socket_in_the_making)
 {
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     struct order order = {.slot = 0};
     assert_int_equal(actor_run(actor, open_and_fork, &order, sizeof order), 0);
     /* The parent's connection works. */
@@ -111,9 +103,9 @@ static int start_and_fork(void *bytes)
     return inherited;
 }
 
-static void test_child_has_no_pipe_of_a_start(void **state)
+WORLD_TEST(test_child_has_no_pipe_of_a_start)
 {
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     struct order order = {.slot = 0};
     assert_int_equal(actor_run(actor, start_and_fork, &order, sizeof order), 0);
     TELL_OK(actor, create, .length = PARTY_PAGE);
@@ -125,14 +117,12 @@ static void test_child_has_no_pipe_of_a_start(void **state)
 
 static int count_sockets(void *unused)
 {
-    (void)unused;
     return descriptors(S_IFSOCK);
 }
 
 static int count_sockets_of_child(void *unused)
 {
     int status;
-    (void)unused;
     pid_t child = fork();
     if (child == 0)
         _exit(descriptors(S_IFSOCK));
@@ -140,13 +130,13 @@ static int count_sockets_of_child(void *unused)
     return WEXITSTATUS(status);
 }
 
-static void test_child_has_no_broken_connection(void **state)
+WORLD_TEST(test_child_has_no_broken_connection)
 {
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     int others = actor_run(actor, count_sockets, NULL, 0);
     TELL_OK(actor, create, .length = PARTY_PAGE);
     assert_int_equal(actor_run(actor, count_sockets, NULL, 0), others + 1);
-    world_daemon_kill(*state, 1);
+    world_daemon_kill(world, 1);
     /* The segment's connection stays until the segment is destroyed. */
     TELL_OK(actor, create, .slot = 1, .length = PARTY_PAGE);
     assert_int_equal(actor_run(actor, count_sockets, NULL, 0), others + 2);
@@ -156,12 +146,4 @@ static void test_child_has_no_broken_connection(void **state)
     TELL_OK(actor, destroy, .slot = 1);
     assert_int_equal(actor_run(actor, count_sockets, NULL, 0), others + 1);
     actor_stop(actor);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {WORLD_TEST(test_child_has_no_socket_in_the_making),
-                                       WORLD_TEST(test_child_has_no_pipe_of_a_start),
-                                       WORLD_TEST(test_child_has_no_broken_connection)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

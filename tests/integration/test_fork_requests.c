@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fork(2) while another thread waits for a daemon that does not answer: the fork does not wait, and
  * the child can use the library. */
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "party.h"
 #include "process.h"
@@ -149,7 +142,6 @@ static pid_t daemon_pid;
 static int write_config(void **state)
 {
     char text[128];
-    (void)state;
     int length = snprintf(text, sizeof text,
                           "[controller sci0]\ntransport = shm\n"
                           "[limits]\npeer-timeout-ms = %d\n",
@@ -161,16 +153,15 @@ static int write_config(void **state)
 
 static int remove_config(void **state)
 {
-    (void)state;
     return unlink(config);
 }
 
-static struct actor *begin(void **state)
+static struct actor *begin(struct world *world)
 {
     char option[64];
     snprintf(option, sizeof option, "--config=%s", config);
-    daemon_pid = world_daemon_start_with(*state, 1, option);
-    return actor_start(*state, 1);
+    daemon_pid = world_daemon_start_with(world, 1, option);
+    return actor_start(world, 1);
 }
 
 #define CALL_ON(ends, actor, of, ...)                                                              \
@@ -192,33 +183,33 @@ static void end(struct actor *actor)
 }
 
 /* One that has nothing of the library's yet. */
-static void test_first_call(void **state)
+WORLD_TEST(test_first_call)
 {
-    struct actor *actor = begin(state);
+    struct actor *actor = begin(world);
     CALL(actor, open);
     end(actor);
 }
 
-static void test_another_controller(void **state)
+WORLD_TEST(test_another_controller)
 {
-    struct actor *actor = begin(state);
+    struct actor *actor = begin(world);
     TELL_OK(actor, open);
     CALL(actor, open, .controller = "loopback");
     end(actor);
 }
 
-static void test_create_and_destroy(void **state)
+WORLD_TEST(test_create_and_destroy)
 {
-    struct actor *actor = begin(state);
+    struct actor *actor = begin(world);
     TELL_OK(actor, create, .slot = IDLE, .length = LENGTH);
     CALL(actor, create, .length = LENGTH);
     CALL(actor, destroy);
     end(actor);
 }
 
-static void test_publication(void **state)
+WORLD_TEST(test_publication)
 {
-    struct actor *actor = begin(state);
+    struct actor *actor = begin(world);
     TELL_OK(actor, create, .slot = IDLE, .length = LENGTH);
     TELL_OK(actor, create, .length = LENGTH, .flags = RSM_ALLOW_REBIND);
     CALL_EXPORT(actor, publish, .id = PARTY_ID);
@@ -230,9 +221,9 @@ static void test_publication(void **state)
 }
 
 /* Which asks for a descriptor of the extent. */
-static void test_rebind(void **state)
+WORLD_TEST(test_rebind)
 {
-    struct actor *actor = begin(state);
+    struct actor *actor = begin(world);
     TELL_OK(actor, create, .slot = IDLE, .length = LENGTH);
     TELL_OK(actor, create, .length = LENGTH, .flags = RSM_ALLOW_REBIND);
     TELL_OK(actor, publish, .id = PARTY_ID);
@@ -240,9 +231,9 @@ static void test_rebind(void **state)
     end(actor);
 }
 
-static void test_import(void **state)
+WORLD_TEST(test_import)
 {
-    struct actor *actor = begin(state);
+    struct actor *actor = begin(world);
     TELL_OK(actor, create, .slot = IDLE, .length = LENGTH);
     TELL_OK(actor, offer, .length = LENGTH, OWN_NODE_ONLY);
     CALL(actor, connect, .node = 1);
@@ -250,15 +241,4 @@ static void test_import(void **state)
     end(actor);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_first_call),
-        WORLD_TEST(test_another_controller),
-        WORLD_TEST(test_create_and_destroy),
-        WORLD_TEST(test_publication),
-        WORLD_TEST(test_rebind),
-        WORLD_TEST(test_import),
-    };
-    return cmocka_run_group_tests(tests, write_config, remove_config);
-}
+TESTS_BETWEEN(write_config, remove_config)

@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One daemon after the other, in place and by a service manager, without an end to what clients have. */
-#include <errno.h>
-#include <fcntl.h>
 #include <rsmapi.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "manager.h"
 #include "party.h"
@@ -111,7 +97,6 @@ static void await_lines(const char *text, unsigned count)
 /* Connect, put, get, disconnect, again and again. */
 static int churn(void *bytes)
 {
-    (void)bytes;
     for (uint64_t round = 1; !atomic_load(&shared->stop); round++) {
         struct order order = {.node = 1, .id = OTHER_ID, .length = LENGTH};
         uint64_t back = 0;
@@ -128,7 +113,6 @@ static int churn(void *bytes)
 
 static int post_many(void *bytes)
 {
-    (void)bytes;
     while (!atomic_load(&shared->stop)) {
         NEED(rsm_intr_signal_post(party_import(0)->handle, 0) == RSM_SUCCESS);
         atomic_fetch_add(&shared->posted, 1);
@@ -139,7 +123,6 @@ static int post_many(void *bytes)
 
 static int take_many(void *bytes)
 {
-    (void)bytes;
     for (;;) {
         bool last = atomic_load(&shared->stop);
         int result = rsm_intr_signal_wait(party_export(0)->handle, last ? 2000 : 50);
@@ -157,7 +140,6 @@ static int publish_many(void *bytes)
 {
     rsmapi_controller_handle_t controller = party_controller(NULL);
     void *memory = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    (void)bytes;
     NEED(memory != MAP_FAILED);
     while (!atomic_load(&shared->stop)) {
         rsm_memseg_export_handle_t handle;
@@ -264,7 +246,6 @@ static int take_all(void *bytes)
     rsmapi_controller_handle_t controller = party_controller(NULL);
     rsmapi_access_entry_t acl[] = {{1, 0666}};
     int result = RSM_SUCCESS;
-    (void)bytes;
     while (result == RSM_SUCCESS) {
         rsm_memseg_export_handle_t handle;
         rsm_memseg_id_t id = GREEDY_ID + atomic_load(&shared->greedy);
@@ -356,42 +337,52 @@ static void hand_over_what_a_greedy_client_has(struct world *world)
     manager_end(manager);
 }
 
-static void test_greedy(void **state)
+/* One that failed says nothing of the next one. */
+static int tear_down(void **state)
 {
-    hand_over_what_a_greedy_client_has(*state);
+    if (log_fd >= 0)
+        end_log();
+    preloaded = NULL;
+    return world_teardown(state);
+}
+
+#define HANDOVER_TEST(test) TEST_WITH(struct world *world, test, world_setup, tear_down)
+
+HANDOVER_TEST(test_greedy)
+{
+    hand_over_what_a_greedy_client_has(world);
     end_log();
 }
 
 /* The same where the kernel's bound for send buffers is low: each handover takes several sockets, one that keeps
  * room and one that has them all. */
-static void test_several_sockets(void **state)
+HANDOVER_TEST(test_several_sockets)
 {
     preloaded = SMALL_BUFFERS;
-    hand_over_what_a_greedy_client_has(*state);
+    hand_over_what_a_greedy_client_has(world);
     unsigned sockets = lines_with("a send buffer is small");
     print_message("two handovers took %u sockets\n", sockets);
     assert_true(sockets >= 2 * (1 + 2 + 1));
     end_log();
 }
 
-static void test_load(void **state)
+HANDOVER_TEST(test_load)
 {
-    load(*state, NULL);
+    load(world, NULL);
 }
 
-static void test_load_restarted(void **state)
+HANDOVER_TEST(test_load_restarted)
 {
     struct manager *manager = manager_start(true);
-    load(*state, manager);
+    load(world, manager);
     manager_end(manager);
 }
 
 /* ------------------------------------------------------------------ deaths */
 
 /* A client dies while nobody looks; what it had goes, and its importers learn of it. */
-static void test_death_in_between(void **state)
+HANDOVER_TEST(test_death_in_between)
 {
-    struct world *world = *state;
     pid_t daemon = start_daemon(world, NULL);
     struct actor *other = actor_start(world, 1);
     TELL_OK(other, offer, .length = LENGTH, .id = OTHER_ID, .acl_count = 1, .acl = {{1, 0666}});
@@ -423,9 +414,8 @@ static void test_death_in_between(void **state)
 }
 
 /* The successor owns the table: its death is seen like that of any daemon. */
-static void test_killed_afterwards(void **state)
+HANDOVER_TEST(test_killed_afterwards)
 {
-    struct world *world = *state;
     int status;
     pid_t daemon = start_daemon(world, NULL);
     struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
@@ -447,9 +437,8 @@ static void test_killed_afterwards(void **state)
 /* ------------------------------------------------------------------ a service manager */
 
 /* Killed when the manager has all of it, before the daemon knows that. */
-static void test_killed_while_leaving(void **state)
+HANDOVER_TEST(test_killed_while_leaving)
 {
-    struct world *world = *state;
     struct manager *manager = manager_start(true);
     int status;
     pid_t daemon = start_daemon(world, manager);
@@ -495,24 +484,23 @@ static void expect_nothing_kept(struct world *world, struct manager *manager, bo
     end_log();
 }
 
-static void test_stopped(void **state)
+HANDOVER_TEST(test_stopped)
 {
     struct manager *manager = manager_start(true);
-    expect_nothing_kept(*state, manager, true);
+    expect_nothing_kept(world, manager, true);
     manager_end(manager);
 }
 
-static void test_manager_keeps_nothing(void **state)
+HANDOVER_TEST(test_manager_keeps_nothing)
 {
     struct manager *manager = manager_start(false);
-    expect_nothing_kept(*state, manager, false);
+    expect_nothing_kept(world, manager, false);
     manager_end(manager);
 }
 
 /* Nobody listens to what it says: it ends as it does without a manager. */
-static void test_no_manager(void **state)
+HANDOVER_TEST(test_no_manager)
 {
-    struct world *world = *state;
     struct manager *manager = manager_start(true);
     manager_stall(manager, true);
     pid_t daemon = start_daemon(world, manager);
@@ -534,36 +522,10 @@ static void test_no_manager(void **state)
     end_log();
 }
 
-/* One that failed says nothing of the next one. */
-static int tear_down(void **state)
-{
-    if (log_fd >= 0)
-        end_log();
-    preloaded = NULL;
-    return world_teardown(state);
-}
-
 static int share_memory(void **state)
 {
-    (void)state;
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return shared == MAP_FAILED ? -1 : 0;
 }
 
-int main(void)
-{
-#define HANDOVER_TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, tear_down)
-    const struct CMUnitTest tests[] = {
-        HANDOVER_TEST(test_load),
-        HANDOVER_TEST(test_death_in_between),
-        HANDOVER_TEST(test_killed_afterwards),
-        HANDOVER_TEST(test_load_restarted),
-        HANDOVER_TEST(test_greedy),
-        HANDOVER_TEST(test_several_sockets),
-        HANDOVER_TEST(test_killed_while_leaving),
-        HANDOVER_TEST(test_stopped),
-        HANDOVER_TEST(test_manager_keeps_nothing),
-        HANDOVER_TEST(test_no_manager),
-    };
-    return cmocka_run_group_tests(tests, share_memory, NULL);
-}
+TESTS_BETWEEN(share_memory, NULL)

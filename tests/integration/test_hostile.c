@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clients that break every rule, while two nodes go on with their work. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "client.h"
 #include "party.h"
 #include "process.h"
@@ -23,10 +15,10 @@ enum {
 
 static struct actor *exporter, *importer;
 
-static void begin(void **state)
+static void begin(struct world *world)
 {
-    exporter = actor_start(*state, 1);
-    importer = actor_start(*state, 2);
+    exporter = actor_start(world, 1);
+    importer = actor_start(world, 2);
     TELL_OK(exporter, offer, .length = LENGTH);
     TELL_OK(importer, attach, .node = 1, .length = LENGTH);
 }
@@ -146,13 +138,13 @@ static int speak_nonsense(void *bytes)
     return 0;
 }
 
-static void test_nonsense(void **state)
+WORLD_TEST(test_nonsense)
 {
     enum { ENEMIES = 3 };
     struct actor *enemies[ENEMIES];
-    begin(state);
+    begin(world);
     for (unsigned i = 0; i < ENEMIES; i++) {
-        enemies[i] = actor_start(*state, 1);
+        enemies[i] = actor_start(world, 1);
         struct order order = {.node = 1 + i % 2, .value = 0x9e3779b9 * (i + 1)};
         actor_begin(enemies[i], speak_nonsense, &order, sizeof order);
     }
@@ -180,13 +172,13 @@ static int flood(void *bytes)
     return 0;
 }
 
-static void test_flood(void **state)
+WORLD_TEST(test_flood)
 {
     enum { ENEMIES = 2 };
     struct actor *enemies[ENEMIES];
-    begin(state);
+    begin(world);
     for (unsigned i = 0; i < ENEMIES; i++) {
-        enemies[i] = actor_start(*state, 1);
+        enemies[i] = actor_start(world, 1);
         struct order order = {.node = 1, .value = 10};
         actor_begin(enemies[i], flood, &order, sizeof order);
     }
@@ -218,10 +210,10 @@ static int stuff(void *bytes)
     return 0;
 }
 
-static void test_never_reading(void **state)
+WORLD_TEST(test_never_reading)
 {
-    begin(state);
-    struct actor *enemy = actor_start(*state, 1);
+    begin(world);
+    struct actor *enemy = actor_start(world, 1);
     struct order order = {.node = 1};
     actor_begin(enemy, stuff, &order, sizeof order);
     work_until_done(&enemy, 1);
@@ -245,10 +237,10 @@ static int hoard(void *bytes)
     return 0; /* the connection stays until the process ends */
 }
 
-static void test_hoarding(void **state)
+WORLD_TEST(test_hoarding)
 {
-    begin(state);
-    struct actor *enemy = actor_start(*state, 1);
+    begin(world);
+    struct actor *enemy = actor_start(world, 1);
     struct order order = {0};
     actor_begin(enemy, hoard, &order, sizeof order);
     work_until_done(&enemy, 1);
@@ -264,7 +256,6 @@ static int scribble(void *unused)
 {
     char line[512], permissions[8];
     unsigned long start, end;
-    (void)unused;
     FILE *maps = fopen("/proc/self/maps", "re");
     NEED(maps != NULL);
     unsigned scribbled = 0;
@@ -280,10 +271,10 @@ static int scribble(void *unused)
     return scribbled > 0 ? 0 : -1;
 }
 
-static void test_scribbling_importer(void **state)
+WORLD_TEST(test_scribbling_importer)
 {
-    begin(state);
-    struct actor *enemy = actor_start(*state, 2);
+    begin(world);
+    struct actor *enemy = actor_start(world, 2);
     TELL_OK(exporter, offer, .slot = 3, .length = LENGTH, .id = PARTY_ID + 3);
     TELL_OK(exporter, export_pollfd, .slot = 3);
     TELL_OK(enemy, attach, .node = 1, .length = LENGTH, .id = PARTY_ID + 3);
@@ -299,16 +290,4 @@ static void test_scribbling_importer(void **state)
     TELL_OK(exporter, release_export_pollfd, .slot = 3);
     TELL_OK(exporter, withdraw, .slot = 3);
     work(81);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_nonsense),
-        WORLD_TEST(test_flood),
-        WORLD_TEST(test_never_reading),
-        WORLD_TEST(test_hoarding),
-        WORLD_TEST(test_scribbling_importer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segments between two hosts: deaths, partitions, races and storms. */
-#include <signal.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "protocol/proto.h"
 #include "hosts.h"
 #include "party.h"
@@ -98,7 +93,9 @@ static void start_again(unsigned node)
 
 /* ------------------------------------------------------------------ deaths */
 
-static void test_data_and_events(void **state)
+#define TEST(test) TEST_BETWEEN(test, world_setup, tear_down)
+
+TEST(test_data_and_events)
 {
     begin(state);
     connect_and_use(importer, exporter, 0);
@@ -117,18 +114,18 @@ static void test_data_and_events(void **state)
     host_await_segments(world, 2, 0);
 }
 
-static void test_exporter_is_killed(void **state)
+TEST(test_exporter_is_killed)
 {
     begin(state);
     connect_and_use(importer, exporter, 0);
     actor_kill(exporter);
     expect_aborted();
-    exporter = actor_start(*state, 1);
+    exporter = actor_start(world, 1);
     offer();
     connect_and_use(importer, exporter, 0);
 }
 
-static void test_importer_is_killed(void **state)
+TEST(test_importer_is_killed)
 {
     begin(state);
     connect_and_use(importer, exporter, 0);
@@ -136,47 +133,47 @@ static void test_importer_is_killed(void **state)
     host_await_segments(world, 1, 1);
     host_await_segments(world, 2, 0);
     TELL_OK(exporter, post_export);
-    importer = actor_start(*state, 2);
+    importer = actor_start(world, 2);
     connect_and_use(importer, exporter, 0);
 }
 
-static void test_exporters_daemon_is_killed(void **state)
+TEST(test_exporters_daemon_is_killed)
 {
     begin(state);
     connect_and_use(importer, exporter, 0);
-    world_daemon_kill(*state, 1);
+    world_daemon_kill(world, 1);
     daemons[0] = 0;
     TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = NOTICED_MS);
     host_await_link(world, 2, 1, false);
     TELL_GET(importer, connect, RSMERR_REMOTE_NODE_UNREACHABLE, .node = 1, .slot = 1);
     start_again(1);
-    exporter = actor_start(*state, 1);
+    exporter = actor_start(world, 1);
     offer();
     connect_and_use(importer, exporter, 1);
     expect_aborted();
 }
 
-static void test_importers_daemon_is_killed(void **state)
+TEST(test_importers_daemon_is_killed)
 {
     begin(state);
     connect_and_use(importer, exporter, 0);
-    world_daemon_kill(*state, 2);
+    world_daemon_kill(world, 2);
     daemons[1] = 0;
     TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = NOTICED_MS);
     host_await_segments(world, 1, 1);
     TELL_OK(exporter, post_export);
     start_again(2);
-    importer = actor_start(*state, 2);
+    importer = actor_start(world, 2);
     connect_and_use(importer, exporter, 0);
 }
 
 /* ------------------------------------------------------------------ partition */
 
-static void test_exporters_daemon_stops(void **state)
+TEST(test_exporters_daemon_stops)
 {
     begin_with(state, IMPATIENT);
     connect_and_use(importer, exporter, 0);
-    struct actor *dying = actor_start(*state, 2), *busy = actor_start(*state, 2);
+    struct actor *dying = actor_start(world, 2), *busy = actor_start(world, 2);
     process_freeze(daemons[0]);
     /* Two that wait; meanwhile their daemon serves others. */
     BEGIN(importer, connect, .node = 1, .slot = 1);
@@ -223,7 +220,7 @@ static int connect_beside_other_calls(void *bytes)
 }
 
 /* Of a time-out that is far away: the connect ends well if nobody waited for it. */
-static void test_a_waiting_connect_holds_nobody_up(void **state)
+TEST(test_a_waiting_connect_holds_nobody_up)
 {
     begin(state);
     struct order order = {.value = (uint64_t)daemons[0]};
@@ -234,7 +231,7 @@ static void test_a_waiting_connect_holds_nobody_up(void **state)
     host_await_segments(world, 1, 1);
 }
 
-static void test_importers_daemon_stops(void **state)
+TEST(test_importers_daemon_stops)
 {
     begin_with(state, IMPATIENT);
     connect_and_use(importer, exporter, 0);
@@ -268,7 +265,7 @@ static int put_until_refused(void *bytes)
     return error;
 }
 
-static void test_no_put_lands_after_unpublish(void **state)
+TEST(test_no_put_lands_after_unpublish)
 {
     begin(state);
     for (int round = 0; round < 20; round++) {
@@ -322,7 +319,7 @@ static void storm(uint32_t flags)
     assert_int_equal(actor_end(importer, &order, sizeof order), 0);
 }
 
-static void test_storms_lose_nothing(void **state)
+TEST(test_storms_lose_nothing)
 {
     begin(state);
     connect_and_use(importer, exporter, 0);
@@ -334,7 +331,7 @@ static void test_storms_lose_nothing(void **state)
 }
 
 /* Of one process; a post of the exporter reaches each once, and each reaches the exporter. */
-static void test_many_imports(void **state)
+TEST(test_many_imports)
 {
     begin(state);
     for (int slot = 0; slot < IMPORTS; slot++)
@@ -360,7 +357,7 @@ static void test_many_imports(void **state)
 }
 
 /* What the importer knows by that name is a controller of another transport than the segment's. */
-static void test_a_controller_of_another_transport(void **state)
+TEST(test_a_controller_of_another_transport)
 {
     begin_with_both(state, PATIENT, CONTROLLER(OTHER_TRANSPORT) LIMITS("60000"));
     TELL_GET(importer, connect, RSMERR_REMOTE_NODE_UNREACHABLE, .node = 1, .length = LENGTH);
@@ -376,13 +373,12 @@ enum { FEW_DESCRIPTORS = 200, GREEDY = 3, EACH = 64, LOCAL_UID = 65531 };
 
 /* Importers of another host that connect as often as they can leave the users of this host their
  * room, although the transport has a socket for each connection. */
-static void test_importers_leave_descriptors(void **state)
+TEST(test_importers_leave_descriptors)
 {
     const struct host hosts[] = {{1, PATIENT}, {2, PATIENT}};
     struct actor *greedy[GREEDY];
     unsigned connected = 0;
     uid_t uid = geteuid() == 0 ? LOCAL_UID : geteuid();
-    world = *state;
     hosts_split(world, hosts);
     daemons[1] = host_start(world, 2);
     world->daemon_descriptors = FEW_DESCRIPTORS;
@@ -434,7 +430,6 @@ static int try_parents(void)
 static int try_in_child(void *unused)
 {
     int status;
-    (void)unused;
     pid_t child = fork();
     NEED(child >= 0);
     if (child == 0)
@@ -444,7 +439,7 @@ static int try_in_child(void *unused)
 }
 
 /* The transport does not work in children: each gets one answer, and the parent's stream is whole. */
-static void test_a_child_keeps_off_its_parents_connection(void **state)
+TEST(test_a_child_keeps_off_its_parents_connection)
 {
     begin(state);
     connect_and_use(importer, exporter, 0);
@@ -456,8 +451,6 @@ static void test_a_child_keeps_off_its_parents_connection(void **state)
     TELL_OK(importer, post_import);
     TELL_OK(exporter, wait_export, .timeout = WAIT_MS);
 }
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, tear_down)
 
 /* ---------------------------------------------------------------- fork */
 
@@ -495,7 +488,6 @@ static int fork_amid_imports(void *bytes)
     int slots[THREADS];
     int failures = 0;
     void *result;
-    (void)bytes;
     (void)party_controller(NULL); /* or two threads would open it */
     atomic_store(&go_on, true);
     for (int i = 0; i < THREADS; i++) {
@@ -520,31 +512,9 @@ static int fork_amid_imports(void *bytes)
     return failures;
 }
 
-static void test_fork_amid_imports(void **state)
+TEST(test_fork_amid_imports)
 {
     begin(state);
     assert_int_equal(actor_run(importer, fork_amid_imports, NULL, 0), 0);
     connect_and_use(importer, exporter, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_data_and_events),
-        TEST(test_exporter_is_killed),
-        TEST(test_importer_is_killed),
-        TEST(test_exporters_daemon_is_killed),
-        TEST(test_importers_daemon_is_killed),
-        TEST(test_exporters_daemon_stops),
-        TEST(test_a_waiting_connect_holds_nobody_up),
-        TEST(test_importers_daemon_stops),
-        TEST(test_no_put_lands_after_unpublish),
-        TEST(test_storms_lose_nothing),
-        TEST(test_many_imports),
-        TEST(test_a_controller_of_another_transport),
-        TEST(test_importers_leave_descriptors),
-        TEST(test_a_child_keeps_off_its_parents_connection),
-        TEST(test_fork_amid_imports),
-    };
-    return cmocka_run_group_tests_name("integration.hosts." TRANSPORT, tests, NULL, NULL);
 }

@@ -82,16 +82,16 @@ static void live_often(struct actor *exporter, struct actor *importer, struct wo
         check_same(pids[i], before[i]);
 }
 
-static void test_between_nodes(void **state)
+WORLD_TEST(test_between_nodes)
 {
-    struct actor *exporter = actor_start(*state, 1), *importer = actor_start(*state, 2);
-    live_often(exporter, importer, *state, CYCLES);
+    struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
+    live_often(exporter, importer, world, CYCLES);
 }
 
-static void test_in_one_process(void **state)
+WORLD_TEST(test_in_one_process)
 {
-    struct actor *alone = actor_start(*state, 1);
-    live_often(alone, alone, *state, CYCLES / 4);
+    struct actor *alone = actor_start(world, 1);
+    live_often(alone, alone, world, CYCLES / 4);
 }
 
 /* Clients that come and die with segments in their hands leave nothing in the daemon. */
@@ -109,26 +109,16 @@ static void come_and_die(struct world *world, struct actor *resident)
     TELL_OK(resident, disconnect, .slot = 1);
 }
 
-static void test_daemon_after_deaths(void **state)
+WORLD_TEST(test_daemon_after_deaths)
 {
-    struct actor *resident = actor_start(*state, 1), *second = actor_start(*state, 2);
+    struct actor *resident = actor_start(world, 1), *second = actor_start(world, 2);
     TELL_OK(resident, offer, .length = LENGTH, .id = PARTY_ID + 1);
     TELL_OK(second, attach, .node = 1, .length = LENGTH, .id = PARTY_ID + 1);
-    pid_t daemon = world_daemon(*state, 1);
+    pid_t daemon = world_daemon(world, 1);
     for (int i = 0; i < 10; i++)
-        come_and_die(*state, resident);
+        come_and_die(world, resident);
     struct footprint before = footprint_of(daemon);
     for (int i = 0; i < 100; i++)
-        come_and_die(*state, resident);
+        come_and_die(world, resident);
     check_same(daemon, before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_between_nodes),
-        WORLD_TEST(test_in_one_process),
-        WORLD_TEST(test_daemon_after_deaths),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A daemon that hands out memory which its clients must not map: the test is the daemon. */
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "protocol/packet.h"
 #include "protocol/proto.h"
@@ -264,14 +255,14 @@ static void try_extents(struct world *world, uint32_t about, unsigned good)
 }
 
 /* The second segment finds nothing exported, so that its extent comes with it, too. */
-static void test_extents_of_segments(void **state)
+WORLD_TEST(test_extents_of_segments)
 {
-    try_extents(*state, RSM_MSG_EXPORT_CREATE, 0);
+    try_extents(world, RSM_MSG_EXPORT_CREATE, 0);
 }
 
-static void test_further_extents(void **state)
+WORLD_TEST(test_further_extents)
 {
-    try_extents(*state, RSM_MSG_EXTENT_ALLOC, 1);
+    try_extents(world, RSM_MSG_EXTENT_ALLOC, 1);
 }
 
 /* Put other memory behind a published segment, for which its extent is asked for again. .flags
@@ -300,56 +291,46 @@ static int rebind_published(void *bytes)
     return 0;
 }
 
-static void test_extents_opened_again(void **state)
+WORLD_TEST(test_extents_opened_again)
 {
     for (enum lie how = HONEST; how < LIES; how++) {
         if (!can_be_told(how))
             continue;
-        pid_t liar = liar_start(*state, RSM_MSG_EXTENT_OPEN, how);
-        struct actor *client = actor_start(*state, 1);
+        pid_t liar = liar_start(world, RSM_MSG_EXTENT_OPEN, how);
+        struct actor *client = actor_start(world, 1);
         struct order done = party_ask(client, rebind_published, (struct order){.kind = 0});
         assert_int_equal(done.result, 0);
         assert_int_equal(done.flags, how == HONEST);
         actor_stop(client);
-        liar_end(*state, liar);
+        liar_end(world, liar);
     }
 }
 
-static void test_event_cells(void **state)
+WORLD_TEST(test_event_cells)
 {
     for (enum lie how = HONEST; how < LIES; how++) {
         if (!can_be_told(how))
             continue;
-        pid_t liar = liar_start(*state, RSM_MSG_EVENT_OPEN, how);
-        struct actor *client = actor_start(*state, 1);
+        pid_t liar = liar_start(world, RSM_MSG_EVENT_OPEN, how);
+        struct actor *client = actor_start(world, 1);
         TELL_OK(client, create, .length = LENGTH);
         TELL_GET(client, wait_export,
                  how == HONEST ? RSMERR_TIMEOUT : RSMERR_INSUFFICIENT_RESOURCES, .timeout = 10);
         TELL_OK(client, destroy);
         actor_stop(client);
-        liar_end(*state, liar);
+        liar_end(world, liar);
     }
 }
 
-static void test_generation_tables(void **state)
+WORLD_TEST(test_generation_tables)
 {
     for (enum lie how = HONEST; how < LIES; how++) {
         if (!can_be_told(how))
             continue;
-        pid_t liar = liar_start(*state, RSM_MSG_HELLO, how);
-        struct actor *client = actor_start(*state, 1);
+        pid_t liar = liar_start(world, RSM_MSG_HELLO, how);
+        struct actor *client = actor_start(world, 1);
         TELL_GET(client, open, how == HONEST ? RSM_SUCCESS : RSMERR_CTLR_NOT_PRESENT);
         actor_stop(client);
-        liar_end(*state, liar);
+        liar_end(world, liar);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_extents_of_segments),  WORLD_TEST(test_further_extents),
-        WORLD_TEST(test_extents_opened_again), WORLD_TEST(test_event_cells),
-        WORLD_TEST(test_generation_tables),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ten thousand segments, and as many connections, in a process with 1024 descriptors. */
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-
 #include "party.h"
 #include "process.h"
 
@@ -36,7 +31,6 @@ static uint8_t *page_of(unsigned i)
 /* In the actor. */
 static int limit_descriptors(void *unused)
 {
-    (void)unused;
     struct rlimit limit;
     NEED(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     limit.rlim_cur = DESCRIPTORS;
@@ -46,7 +40,6 @@ static int limit_descriptors(void *unused)
 
 static int get_memory(void *unused)
 {
-    (void)unused;
     exported = calloc(COUNT, sizeof *exported);
     imported = calloc(COUNT, sizeof *imported);
     memory = mmap(NULL, (size_t)COUNT * PARTY_PAGE, PROT_READ | PROT_WRITE,
@@ -122,7 +115,7 @@ static void for_all(struct actor *actor, actor_function function)
                          RSM_SUCCESS);
 }
 
-static void test_more_segments_than_descriptors(void **state)
+WORLD_TEST(test_more_segments_than_descriptors)
 {
     struct rlimit limit;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -132,7 +125,7 @@ static void test_more_segments_than_descriptors(void **state)
             (uintmax_t)limit.rlim_max);
         skip();
     }
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     unsigned before = process_descriptors(actor->pid);
     assert_int_equal(actor_run(actor, limit_descriptors, NULL, 0), 0);
     TELL_OK(actor, open);
@@ -147,9 +140,9 @@ static void test_more_segments_than_descriptors(void **state)
 /* ---------------------------------------------------------------- what takes a descriptor again */
 
 /* A rebind has the daemon open the memory once more. */
-static void test_rebind_without_descriptor(void **state)
+WORLD_TEST(test_rebind_without_descriptor)
 {
-    struct actor *actor = actor_start(*state, 1), *remote = actor_start(*state, 2);
+    struct actor *actor = actor_start(world, 1), *remote = actor_start(world, 2);
     TELL_OK(actor, offer, .length = 2 * PARTY_PAGE, .flags = RSM_ALLOW_REBIND);
     TELL_OK(remote, attach, .node = 1, .length = 2 * PARTY_PAGE);
     unsigned before = process_descriptors(actor->pid);
@@ -161,13 +154,4 @@ static void test_rebind_without_descriptor(void **state)
     assert_int_equal(process_descriptors(actor->pid), before);
     TELL_OK(remote, detach);
     TELL_OK(actor, withdraw);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_more_segments_than_descriptors),
-        WORLD_TEST(test_rebind_without_descriptor),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

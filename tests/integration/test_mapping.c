@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rsm.conf says about software mappings reaches the application, controller by controller, and
  * its environment goes before it. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "party.h"
 #include "process.h"
 
@@ -57,11 +50,11 @@ static void check_works(struct actor *importer, struct actor *exporter, int slot
     assert_int_equal(ASK(exporter, load, .slot = slot, .offset = 8).value, 77);
 }
 
-static void test_configured_per_controller(void **state)
+WORLD_TEST(test_configured_per_controller)
 {
-    pid_t daemon = serve(*state, "[map]\nmode = off\n[controller sci0]\ntransport = shm\n"
-                                 "[map loopback]\nmode = twin\n");
-    struct actor *exporter = actor_start(*state, NODE), *importer = actor_start(*state, NODE);
+    pid_t daemon = serve(world, "[map]\nmode = off\n[controller sci0]\ntransport = shm\n"
+                                "[map loopback]\nmode = twin\n");
+    struct actor *exporter = actor_start(world, NODE), *importer = actor_start(world, NODE);
     offer_on_both(exporter);
     TELL_OK(importer, connect, .node = NODE, .length = LENGTH);
     TELL_GET(importer, map, RSMERR_MAP_FAILED);
@@ -75,13 +68,13 @@ static void test_configured_per_controller(void **state)
     world_daemon_end(daemon);
 }
 
-static void test_environment_goes_first(void **state)
+WORLD_TEST(test_environment_goes_first)
 {
-    pid_t daemon = serve(*state, "[map]\nmode = off\n[controller sci0]\ntransport = shm\n"
-                                 "[map loopback]\nmode = twin\n");
-    struct actor *exporter = actor_start(*state, NODE);
-    struct actor *on = actor_with_mode(*state, "twin"), *off = actor_with_mode(*state, "off");
-    struct actor *wrong = actor_with_mode(*state, "twins");
+    pid_t daemon = serve(world, "[map]\nmode = off\n[controller sci0]\ntransport = shm\n"
+                                "[map loopback]\nmode = twin\n");
+    struct actor *exporter = actor_start(world, NODE);
+    struct actor *on = actor_with_mode(world, "twin"), *off = actor_with_mode(world, "off");
+    struct actor *wrong = actor_with_mode(world, "twins");
     offer_on_both(exporter);
     TELL_OK(on, attach, .node = NODE, .length = LENGTH);
     check_works(on, exporter, 0);
@@ -166,32 +159,26 @@ static bool kernel_gives_all(void)
 
 /* A user without any privilege gets what makes system calls work on mapped memory, and with the
  * default; without the configuration he does not. */
-static void test_lent_userfaultfd(void **state)
+WORLD_TEST(test_lent_userfaultfd)
 {
     need_device();
     const char *traps[] = {"auto", "thread"};
     for (unsigned i = 0; i < 2; i++) {
-        struct order order =
-            write_as(*state, "[controller sci0]\ntransport = shm\n[map]\nlend-userfaultfd = yes\n",
-                     traps[i]);
+        struct order order = write_as(
+            world, "[controller sci0]\ntransport = shm\n[map]\nlend-userfaultfd = yes\n", traps[i]);
         assert_int_equal(order.value, 8);
     }
     if (kernel_gives_all())
         return;
     struct order order = write_as(
-        *state, "[controller sci0]\ntransport = shm\n[map]\nlend-userfaultfd = no\n", "auto");
+        world, "[controller sci0]\ntransport = shm\n[map]\nlend-userfaultfd = no\n", "auto");
     assert_int_equal(order.value, (uint64_t)-1);
     assert_int_equal(order.id, EFAULT);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_lent_userfaultfd),
-        WORLD_TEST(test_configured_per_controller),
-        WORLD_TEST(test_environment_goes_first),
-    };
     setenv("RSM_SHM_DIRECT", "0", 1);
     unsetenv("RSM_MAP_MODE");
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

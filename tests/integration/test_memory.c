@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every kind of memory that a program can have is exported, used from another node and back. */
-#include <string.h>
-#include <sys/mman.h>
-
 #include "party.h"
 #include "sandbox.h"
 
@@ -43,22 +40,22 @@ static void export_kind(struct world *world, enum memory_kind kind, enum sandbox
     actor_stop(importer);
 }
 
-static void test_every_kind(void **state)
+WORLD_TEST(test_every_kind)
 {
     for (enum memory_kind kind = 0; kind < MEMORY_KINDS; kind++)
-        export_kind(*state, kind, SANDBOX_NONE);
+        export_kind(world, kind, SANDBOX_NONE);
 }
 
-static void test_every_kind_with_user_faults(void **state)
+WORLD_TEST(test_every_kind_with_user_faults)
 {
     for (enum memory_kind kind = 0; kind < MEMORY_KINDS; kind++)
-        export_kind(*state, kind, SANDBOX_USER_FAULTS);
+        export_kind(world, kind, SANDBOX_USER_FAULTS);
 }
 
-static void test_every_kind_without_userfaultfd(void **state)
+WORLD_TEST(test_every_kind_without_userfaultfd)
 {
     for (enum memory_kind kind = 0; kind < MEMORY_KINDS; kind++)
-        export_kind(*state, kind, SANDBOX_NO_FAULTFD);
+        export_kind(world, kind, SANDBOX_NO_FAULTFD);
 }
 
 /* Contents of memory that was written before it became a segment. */
@@ -74,10 +71,10 @@ static int write_first(void *bytes)
     return 0;
 }
 
-static void test_contents_are_kept(void **state)
+WORLD_TEST(test_contents_are_kept)
 {
     for (enum memory_kind kind = 0; kind < MEMORY_KINDS; kind++) {
-        struct actor *actor = actor_start(*state, 1);
+        struct actor *actor = actor_start(world, 1);
         struct order order = {.kind = kind};
         assert_int_equal(party_ask(actor, write_first, order).result, 0);
         TELL_OK(actor, create);
@@ -102,7 +99,6 @@ static int try_to_export(void *memory, size_t length)
 
 static int refuse_unfit_memory(void *unused)
 {
-    (void)unused;
     uint8_t *memory = memory_get(MEMORY_PRIVATE, LENGTH);
     NEED(memory != NULL);
     NEED(try_to_export(memory + 1, PARTY_PAGE) == RSMERR_BAD_MEM_ALIGNMENT);
@@ -118,9 +114,9 @@ static int refuse_unfit_memory(void *unused)
     return 0;
 }
 
-static void test_unfit_memory(void **state)
+WORLD_TEST(test_unfit_memory)
 {
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     assert_int_equal(actor_run(actor, refuse_unfit_memory, NULL, 0), 0);
 }
 
@@ -149,7 +145,6 @@ static int publish_while_counting(void *unused)
     struct counting counting[COUNTERS];
     pthread_t threads[COUNTERS];
     atomic_bool go_on = true;
-    (void)unused;
     uint8_t *memory = memory_get(MEMORY_PRIVATE, LENGTH);
     NEED(memory != NULL);
     for (unsigned i = 0; i < COUNTERS; i++) {
@@ -178,26 +173,13 @@ static int publish_while_counting(void *unused)
     return memory_put(MEMORY_PRIVATE, memory, LENGTH);
 }
 
-static void test_nothing_is_lost(void **state)
+WORLD_TEST(test_nothing_is_lost)
 {
     for (enum sandbox sandbox = 0; sandbox < SANDBOXES; sandbox++) {
-        struct actor *actor = actor_start(*state, 1);
+        struct actor *actor = actor_start(world, 1);
         sandbox_enter(actor, sandbox);
         print_message("    %s\n", sandbox_name(sandbox));
         assert_int_equal(actor_run(actor, publish_while_counting, NULL, 0), 0);
         actor_stop(actor);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_every_kind),
-        WORLD_TEST(test_every_kind_with_user_faults),
-        WORLD_TEST(test_every_kind_without_userfaultfd),
-        WORLD_TEST(test_contents_are_kept),
-        WORLD_TEST(test_unfit_memory),
-        WORLD_TEST(test_nothing_is_lost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,9 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <signal.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "party.h"
 
@@ -21,8 +18,6 @@ static atomic_int last;    /* the number of the last one */
 
 static void note_call(int number, siginfo_t *info, void *context)
 {
-    (void)number;
-    (void)context;
     atomic_fetch_add(&trapped, 1);
     atomic_store(&last, info->si_syscall);
 }
@@ -147,7 +142,6 @@ static int events(rsm_memseg_import_handle_t import)
 
 static int one_call(rsm_memseg_import_handle_t import)
 {
-    (void)import;
     return syscall(SYS_getpid) == 0; /* never what the kernel says */
 }
 
@@ -172,9 +166,9 @@ static int trap(void *bytes)
     return result;
 }
 
-static void check_calls(void **state, uint32_t function, uint64_t calls)
+static void check_calls(struct world *world, uint32_t function, uint64_t calls)
 {
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     TELL_OK(actor, offer, .length = LENGTH);
     TELL_OK(actor, attach, .node = 1, .length = LENGTH);
     struct order caught = party_ask(actor, trap, (struct order){.flags = function});
@@ -185,33 +179,22 @@ static void check_calls(void **state, uint32_t function, uint64_t calls)
         assert_int_equal(caught.result, 0);
 }
 
-static void test_filter_works(void **state)
+WORLD_TEST(test_filter_works)
 {
-    check_calls(state, RUN_CONTROL, 1);
+    check_calls(world, RUN_CONTROL, 1);
 }
 
-static void test_implicit_transfers(void **state)
+WORLD_TEST(test_implicit_transfers)
 {
-    check_calls(state, RUN_IMPLICIT, 0);
+    check_calls(world, RUN_IMPLICIT, 0);
 }
 
-static void test_explicit_transfers(void **state)
+WORLD_TEST(test_explicit_transfers)
 {
-    check_calls(state, RUN_EXPLICIT, 0);
+    check_calls(world, RUN_EXPLICIT, 0);
 }
 
-static void test_events(void **state)
+WORLD_TEST(test_events)
 {
-    check_calls(state, RUN_EVENTS, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_filter_works),
-        WORLD_TEST(test_implicit_transfers),
-        WORLD_TEST(test_explicit_transfers),
-        WORLD_TEST(test_events),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    check_calls(world, RUN_EVENTS, 0);
 }

@@ -5,13 +5,7 @@
  * for the importers' daemon may be stopped meanwhile.
  */
 #include <dirent.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "hosts.h"
 #include "party.h"
@@ -74,7 +68,9 @@ static void expect_nothing(struct actor *who)
 
 /* ------------------------------------------------------------------ counting */
 
-static void test_counts(void **state)
+#define TEST(test) TEST_BETWEEN(test, world_setup, tear_down)
+
+TEST(test_counts)
 {
     begin(state);
     post(5, 0); /* nobody has waited yet */
@@ -116,7 +112,7 @@ static void expect_coalesced(unsigned before, unsigned posts, unsigned behind, u
     assert_int_equal(events, wanted);
 }
 
-static void test_coalescing(void **state)
+TEST(test_coalescing)
 {
     begin(state);
     expect_nothing(importer);
@@ -126,7 +122,7 @@ static void test_coalescing(void **state)
 }
 
 /* What was stored before the post is there after the wait. */
-static void test_data_come_first(void **state)
+TEST(test_data_come_first)
 {
     begin(state);
     TELL_OK(importer, init_barrier);
@@ -154,7 +150,7 @@ static int wait_many(void *order)
     return 0;
 }
 
-static void test_flood(void **state)
+TEST(test_flood)
 {
     begin(state);
     struct order order = {.value = FLOOD};
@@ -170,7 +166,7 @@ static void test_flood(void **state)
     }
 }
 
-static void test_many_imports(void **state)
+TEST(test_many_imports)
 {
     begin(state);
     for (int slot = 1; slot < IMPORTS; slot++)
@@ -185,7 +181,7 @@ static void test_many_imports(void **state)
 
 /* ------------------------------------------------------------------ waiting */
 
-static void test_asleep(void **state)
+TEST(test_asleep)
 {
     begin(state);
     for (int i = 0; i < 5; i++) {
@@ -209,7 +205,6 @@ static int wait_in_threads(void *order)
 {
     pthread_t threads[THREADS];
     atomic_uint ended = 0;
-    (void)order;
     for (int i = 0; i < THREADS; i++)
         NEED(pthread_create(&threads[i], NULL, wait_once, &ended) == 0);
     for (int i = 0; i < THREADS; i++)
@@ -217,7 +212,7 @@ static int wait_in_threads(void *order)
     return ended == THREADS ? 0 : 1;
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
     struct order order = {.value = THREADS};
     begin(state);
@@ -235,7 +230,6 @@ static void test_threads(void **state)
 
 static void note(int number)
 {
-    (void)number;
 }
 
 /* A handler ends the wait although it was installed with SA_RESTART. */
@@ -244,7 +238,6 @@ static int wait_interrupted(void *order)
     struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
     struct itimerval often = {.it_value.tv_usec = 50000, .it_interval.tv_usec = 50000};
     const struct itimerval never = {.it_value.tv_usec = 0};
-    (void)order;
     NEED(sigaction(SIGALRM, &action, NULL) == 0);
     NEED(setitimer(ITIMER_REAL, &often, NULL) == 0);
     int error = rsm_intr_signal_wait(party_import(0)->handle, -1);
@@ -252,7 +245,7 @@ static int wait_interrupted(void *order)
     return error;
 }
 
-static void test_interrupted(void **state)
+TEST(test_interrupted)
 {
     struct order order = {.value = 0};
     begin(state);
@@ -312,7 +305,7 @@ static int poll_and_wait(void *order)
     return rsm_memseg_release_pollfd(handle);
 }
 
-static void test_pollfd(void **state)
+TEST(test_pollfd)
 {
     struct order order = {.value = 5};
     begin(state);
@@ -336,7 +329,6 @@ static int take_three(void *order)
 {
     void *handle = party_import(0)->handle;
     struct pollfd fd = {.fd = -1};
-    (void)order;
     NEED(rsm_memseg_get_pollfd(handle, &fd) == RSM_SUCCESS);
     NEED(poll(&fd, 1, WAIT_MS) == 1);
     for (int i = 0; i < 3; i++) {
@@ -347,7 +339,7 @@ static int take_three(void *order)
     return rsm_memseg_release_pollfd(handle);
 }
 
-static void test_pollfd_counts(void **state)
+TEST(test_pollfd_counts)
 {
     struct order order = {.value = 3};
     begin(state);
@@ -372,7 +364,6 @@ static int count_threads(void *order)
 {
     struct pollfd fds[IMPORTS];
     unsigned before = threads();
-    (void)order;
     for (int slot = 0; slot < IMPORTS; slot += 2)
         NEED(rsm_intr_signal_wait(party_import(slot)->handle, 1) == RSMERR_TIMEOUT);
     /* A sanitizer may have begun one of its own. */
@@ -390,7 +381,7 @@ static int count_threads(void *order)
     return threads() == listening - 1 ? 0 : 1;
 }
 
-static void test_one_thread(void **state)
+TEST(test_one_thread)
 {
     struct order order = {.value = 0};
     begin(state);
@@ -406,7 +397,7 @@ static void test_one_thread(void **state)
 /* ------------------------------------------------------------------ by the fabric */
 
 /* The importer's daemon is stopped, so the link between the daemons carries nothing to it. */
-static void test_importers_daemon_stopped(void **state)
+TEST(test_importers_daemon_stopped)
 {
     begin(state);
     expect_nothing(importer); /* its counter and its wish to be woken are known */
@@ -424,7 +415,7 @@ static void test_importers_daemon_stopped(void **state)
 
 /* ------------------------------------------------------------------ others */
 
-static void test_stopped_importer(void **state)
+TEST(test_stopped_importer)
 {
     struct order order = {.value = 1000};
     begin(state);
@@ -447,7 +438,7 @@ static void test_stopped_importer(void **state)
     expect_nothing(importer);
 }
 
-static void test_killed_importer(void **state)
+TEST(test_killed_importer)
 {
     begin(state);
     struct actor *other = actor_start(world, 2);
@@ -463,7 +454,7 @@ static void test_killed_importer(void **state)
 }
 
 /* The last word of an exporter, who withdraws the segment at once. */
-static void test_post_and_leave(void **state)
+TEST(test_post_and_leave)
 {
     begin(state);
     for (int i = 0; i < 10; i++) {
@@ -487,7 +478,6 @@ static int fork_and_wait(void *order)
 {
     void *handle = party_import(0)->handle;
     int status;
-    (void)order;
     pid_t child = fork();
     if (child == 0) {
         rsm_memseg_import_disconnect(handle);
@@ -501,7 +491,6 @@ static int fork_then_poll(void *order)
 {
     void *handle = party_import(0)->handle;
     int status;
-    (void)order;
     pid_t child = fork();
     if (child == 0) {
         struct pollfd fd;
@@ -513,7 +502,7 @@ static int fork_then_poll(void *order)
     return 0;
 }
 
-static void test_fork(void **state)
+TEST(test_fork)
 {
     struct order order = {.value = 0};
     begin(state);
@@ -531,21 +520,4 @@ static void test_fork(void **state)
     assert_false(actor_ended(importer, ASIDE_MS));
     post(1, 0);
     assert_int_equal(actor_end(importer, &order, sizeof order), 0);
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_counts),           TEST(test_coalescing),
-        TEST(test_data_come_first),  TEST(test_flood),
-        TEST(test_many_imports),     TEST(test_asleep),
-        TEST(test_threads),          TEST(test_interrupted),
-        TEST(test_pollfd),           TEST(test_pollfd_counts),
-        TEST(test_one_thread),       TEST(test_importers_daemon_stopped),
-        TEST(test_stopped_importer), TEST(test_killed_importer),
-        TEST(test_post_and_leave),   TEST(test_fork),
-    };
-    return cmocka_run_group_tests_name("integration.notify." TRANSPORT, tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Many at once, and daemons that end just when somebody comes. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "protocol/packet.h"
 #include "party.h"
 #include "process.h"
@@ -86,14 +80,14 @@ static void crowd_arrives(struct world *world, unsigned nodes)
     assert_int_equal(world_daemon_count(world), nodes);
 }
 
-static void test_sixteen_at_once(void **state)
+WORLD_TEST(test_sixteen_at_once)
 {
-    crowd_arrives(*state, 1);
+    crowd_arrives(world, 1);
 }
 
-static void test_two_nodes_at_once(void **state)
+WORLD_TEST(test_two_nodes_at_once)
 {
-    crowd_arrives(*state, 2);
+    crowd_arrives(world, 2);
 }
 
 /* ---------------------------------------------------------------- the daemon's end */
@@ -114,9 +108,9 @@ static int come_and_go(void *bytes)
     return 0;
 }
 
-static void test_quick_cycles(void **state)
+WORLD_TEST(test_quick_cycles)
 {
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     struct order order = {.value = CYCLES};
     assert_int_equal(party_ask(actor, come_and_go, order).result, 0);
 }
@@ -128,13 +122,13 @@ static int come_and_go_impatiently(void *bytes)
     return come_and_go(bytes);
 }
 
-static void test_daemon_that_never_lingers(void **state)
+WORLD_TEST(test_daemon_that_never_lingers)
 {
     enum { VISITORS = 4 };
     struct actor *actors[VISITORS];
     struct order order = {.value = CYCLES / VISITORS};
     for (int i = 0; i < VISITORS; i++)
-        actors[i] = actor_start(*state, 1);
+        actors[i] = actor_start(world, 1);
     for (int i = 0; i < VISITORS; i++)
         actor_begin(actors[i], come_and_go_impatiently, &order, sizeof order);
     for (int i = 0; i < VISITORS; i++)
@@ -150,12 +144,12 @@ static int open_with_usual_daemon(void *bytes)
     return party_open(bytes);
 }
 
-static void test_usual_daemon(void **state)
+WORLD_TEST(test_usual_daemon)
 {
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     assert_int_equal(party_ask(actor, open_with_usual_daemon, (struct order){0}).result,
                      RSM_SUCCESS);
-    pid_t daemon = world_daemon(*state, 1);
+    pid_t daemon = world_daemon(world, 1);
     int64_t start = now_ms();
     actor_stop(actor);
     int status;
@@ -207,14 +201,14 @@ static int import_over_and_over(void *bytes)
     return 0;
 }
 
-static void test_connect_against_unpublish(void **state)
+WORLD_TEST(test_connect_against_unpublish)
 {
     enum { IMPORTERS = 4 };
-    struct actor *exporter = actor_start(*state, 1), *importers[IMPORTERS];
+    struct actor *exporter = actor_start(world, 1), *importers[IMPORTERS];
     TELL_OK(exporter, create, .length = LENGTH);
     struct order order = {.id = PARTY_ID, .node = 1, .value = 500};
     for (unsigned i = 0; i < IMPORTERS; i++) {
-        importers[i] = actor_start(*state, 1 + i % 2);
+        importers[i] = actor_start(world, 1 + i % 2);
         TELL_OK(importers[i], open);
         actor_begin(importers[i], import_over_and_over, &order, sizeof order);
     }
@@ -224,14 +218,4 @@ static void test_connect_against_unpublish(void **state)
     assert_int_equal(ANSWER(exporter), 0);
     TELL_OK(exporter, publish, .id = PARTY_ID);
     TELL_OK(importers[0], connect, .node = 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_sixteen_at_once), WORLD_TEST(test_two_nodes_at_once),
-        WORLD_TEST(test_quick_cycles),    WORLD_TEST(test_daemon_that_never_lingers),
-        WORLD_TEST(test_usual_daemon),    WORLD_TEST(test_connect_against_unpublish),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

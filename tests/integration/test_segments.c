@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segments between nodes: who sees whom, the life of exports and imports, mappings, barriers. */
-#include <string.h>
-
 #include "party.h"
 
 enum { LENGTH = 4 * PARTY_PAGE };
@@ -10,7 +8,6 @@ enum { LENGTH = 4 * PARTY_PAGE };
 
 static int controllers_work(void *unused)
 {
-    (void)unused;
     char sci[] = "sci0", upper[] = "SCI00", none[] = "nosuch0";
     rsmapi_controller_handle_t first, second, loopback;
     rsmapi_controller_attr_t attr;
@@ -31,9 +28,9 @@ static int controllers_work(void *unused)
     return 0;
 }
 
-static void test_controllers(void **state)
+WORLD_TEST(test_controllers)
 {
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     assert_int_equal(actor_run(actor, controllers_work, NULL, 0), 0);
 }
 
@@ -67,20 +64,20 @@ static void check_sees(struct actor *actor, uint32_t node, uint64_t connection_s
     assert_int_equal(order.value, connection_state);
 }
 
-static void test_topology(void **state)
+WORLD_TEST(test_topology)
 {
-    struct actor *one = actor_start(*state, 1);
-    struct actor *two = actor_start(*state, 2);
+    struct actor *one = actor_start(world, 1);
+    struct actor *two = actor_start(world, 2);
     check_sees(one, 2, 0);
     TELL_OK(two, open);
     check_sees(one, 2, RSM_CONNECTION_ACTIVE);
     check_sees(two, 1, RSM_CONNECTION_ACTIVE);
     check_sees(one, 3, 0);
-    struct actor *three = actor_start(*state, 64);
+    struct actor *three = actor_start(world, 64);
     check_sees(three, 1, RSM_CONNECTION_ACTIVE);
     check_sees(three, 2, RSM_CONNECTION_ACTIVE);
     check_sees(one, 64, RSM_CONNECTION_ACTIVE);
-    world_daemon_kill(*state, 2);
+    world_daemon_kill(world, 2);
     struct order order = party_ask(one, look_for_node, (struct order){.node = 2});
     assert_int_not_equal(order.value, RSM_CONNECTION_ACTIVE);
 }
@@ -133,33 +130,33 @@ static void live_through(struct actor *exporter, struct actor *importer, const c
     TELL_OK(exporter, drop);
 }
 
-static void test_between_nodes(void **state)
+WORLD_TEST(test_between_nodes)
 {
-    live_through(actor_start(*state, 1), actor_start(*state, 2), NULL);
+    live_through(actor_start(world, 1), actor_start(world, 2), NULL);
 }
 
-static void test_own_node(void **state)
+WORLD_TEST(test_own_node)
 {
-    live_through(actor_start(*state, 1), actor_start(*state, 1), NULL);
+    live_through(actor_start(world, 1), actor_start(world, 1), NULL);
 }
 
-static void test_own_process(void **state)
+WORLD_TEST(test_own_process)
 {
-    struct actor *alone = actor_start(*state, 1);
+    struct actor *alone = actor_start(world, 1);
     live_through(alone, alone, NULL);
 }
 
-static void test_own_node_by_loopback(void **state)
+WORLD_TEST(test_own_node_by_loopback)
 {
-    live_through(actor_start(*state, 1), actor_start(*state, 1), "loopback");
+    live_through(actor_start(world, 1), actor_start(world, 1), "loopback");
 }
 
-static void test_unreachable_nodes(void **state)
+WORLD_TEST(test_unreachable_nodes)
 {
-    struct actor *one = actor_start(*state, 1);
+    struct actor *one = actor_start(world, 1);
     TELL_GET(one, connect, RSMERR_REMOTE_NODE_UNREACHABLE, .node = 3);
     TELL_GET(one, connect, RSMERR_CTLR_NOT_PRESENT, .node = 3, .controller = "loopback");
-    struct actor *three = actor_start(*state, 3);
+    struct actor *three = actor_start(world, 3);
     TELL_OK(three, offer, .length = LENGTH, .controller = "loopback", .acl_count = 1,
             .acl = {{.ae_node = 3, .ae_permission = 0666}});
     /* What was exported on loopback stays on its node. */
@@ -171,13 +168,13 @@ static void test_unreachable_nodes(void **state)
 
 /* ---------------------------------------------------------------- several of everything */
 
-static void test_many_importers(void **state)
+WORLD_TEST(test_many_importers)
 {
     enum { IMPORTERS = 6 };
-    struct actor *exporter = actor_start(*state, 1), *importers[IMPORTERS];
+    struct actor *exporter = actor_start(world, 1), *importers[IMPORTERS];
     TELL_OK(exporter, offer, .length = LENGTH);
     for (unsigned i = 0; i < IMPORTERS; i++) {
-        importers[i] = actor_start(*state, 1 + i % 3);
+        importers[i] = actor_start(world, 1 + i % 3);
         TELL_OK(importers[i], attach, .node = 1, .length = LENGTH);
         TELL_OK(importers[i], attach, .slot = 1, .node = 1, .length = LENGTH);
     }
@@ -205,9 +202,9 @@ static void test_many_importers(void **state)
     }
 }
 
-static void test_many_segments(void **state)
+WORLD_TEST(test_many_segments)
 {
-    struct actor *exporter = actor_start(*state, 1), *importer = actor_start(*state, 2);
+    struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
     for (int i = 0; i < PARTY_SLOTS; i++)
         TELL_OK(exporter, offer, .slot = i, .length = PARTY_PAGE * (size_t)(1 + i % 5),
                 .id = PARTY_ID + (uint32_t)i);
@@ -242,9 +239,9 @@ static int create_overlapping(void *bytes)
     return error == RSM_SUCCESS ? party_publish(order) : error;
 }
 
-static void test_overlapping_exports(void **state)
+WORLD_TEST(test_overlapping_exports)
 {
-    struct actor *exporter = actor_start(*state, 1), *importer = actor_start(*state, 2);
+    struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
     TELL_OK(exporter, offer, .length = LENGTH);
     TELL_OK(exporter, fill, .value = 3);
     assert_int_equal(
@@ -279,14 +276,14 @@ static void test_overlapping_exports(void **state)
 
 /* ---------------------------------------------------------------- ids */
 
-static void test_segment_ids(void **state)
+WORLD_TEST(test_segment_ids)
 {
     static const uint32_t reserved[] = {1,        0xFFFFF,  0x100000,   0x200000,
                                         0x300000, 0x3FFFFF, 0x80000000, 0xFFFFFFFF};
     static const uint32_t free_ids[] = {0x400000, 0x4FFFFF, 0x500000,
                                         0x5FFFFF, 0x600000, 0x7FFFFFFF};
-    struct actor *one = actor_start(*state, 1), *two = actor_start(*state, 2);
-    struct actor *other = actor_start(*state, 1);
+    struct actor *one = actor_start(world, 1), *two = actor_start(world, 2);
+    struct actor *other = actor_start(world, 1);
     TELL_OK(one, create, .length = LENGTH);
     TELL_OK(two, create, .length = LENGTH);
     TELL_OK(other, create, .length = LENGTH);
@@ -313,10 +310,10 @@ static void test_segment_ids(void **state)
 }
 
 /* The id of an ended segment names the next one, and never the old one again. */
-static void test_id_reuse(void **state)
+WORLD_TEST(test_id_reuse)
 {
-    struct actor *first = actor_start(*state, 1), *second = actor_start(*state, 1);
-    struct actor *importer = actor_start(*state, 2);
+    struct actor *first = actor_start(world, 1), *second = actor_start(world, 1);
+    struct actor *importer = actor_start(world, 2);
     TELL_OK(first, offer, .length = LENGTH);
     TELL_OK(first, store, .value = 1);
     TELL_OK(importer, attach, .node = 1, .length = LENGTH);
@@ -336,10 +333,10 @@ static void test_id_reuse(void **state)
 
 /* ---------------------------------------------------------------- republish, rebind */
 
-static void test_republish(void **state)
+WORLD_TEST(test_republish)
 {
-    struct actor *exporter = actor_start(*state, 1);
-    struct actor *two = actor_start(*state, 2), *three = actor_start(*state, 3);
+    struct actor *exporter = actor_start(world, 1);
+    struct actor *two = actor_start(world, 2), *three = actor_start(world, 3);
     TELL_GET(exporter, republish, RSMERR_BAD_SEG_HNDL);
     TELL_OK(exporter, offer, .length = LENGTH, .acl_count = 1, .acl = {{2, 0666}});
     TELL_OK(two, attach, .node = 1, .length = LENGTH);
@@ -375,9 +372,9 @@ static int unmap_old(void *bytes)
     return memory_put(MEMORY_PRIVATE, order->address, LENGTH);
 }
 
-static void test_rebind(void **state)
+WORLD_TEST(test_rebind)
 {
-    struct actor *exporter = actor_start(*state, 1), *importer = actor_start(*state, 2);
+    struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
     TELL_OK(exporter, offer, .length = LENGTH);
     TELL_GET(exporter, rebind, RSMERR_REBIND_NOT_ALLOWED);
     TELL_OK(exporter, withdraw);
@@ -454,9 +451,9 @@ static int every_barrier_type(void *bytes)
     return 0;
 }
 
-static void test_barriers(void **state)
+WORLD_TEST(test_barriers)
 {
-    struct actor *exporter = actor_start(*state, 1), *importer = actor_start(*state, 2);
+    struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
     TELL_OK(exporter, offer, .length = LENGTH);
     TELL_OK(importer, connect, .node = 1, .length = LENGTH);
     assert_int_equal(party_ask(importer, every_barrier_type, (struct order){0}).result, 0);
@@ -465,9 +462,9 @@ static void test_barriers(void **state)
 }
 
 /* An abort between open and close, in both modes, mapped and not. */
-static void test_aborted(void **state)
+WORLD_TEST(test_aborted)
 {
-    struct actor *exporter = actor_start(*state, 1), *importer = actor_start(*state, 2);
+    struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
     TELL_OK(exporter, offer, .length = LENGTH);
     for (int slot = 0; slot < 3; slot++)
         TELL_OK(importer, attach, .slot = slot, .node = 1, .length = LENGTH);
@@ -492,19 +489,4 @@ static void test_aborted(void **state)
     TELL_OK(importer, detach);
     TELL_OK(importer, detach, .slot = 1);
     TELL_OK(importer, disconnect, .slot = 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_controllers),       WORLD_TEST(test_topology),
-        WORLD_TEST(test_between_nodes),     WORLD_TEST(test_own_node),
-        WORLD_TEST(test_own_process),       WORLD_TEST(test_own_node_by_loopback),
-        WORLD_TEST(test_unreachable_nodes), WORLD_TEST(test_many_importers),
-        WORLD_TEST(test_many_segments),     WORLD_TEST(test_overlapping_exports),
-        WORLD_TEST(test_segment_ids),       WORLD_TEST(test_id_reuse),
-        WORLD_TEST(test_republish),         WORLD_TEST(test_rebind),
-        WORLD_TEST(test_barriers),          WORLD_TEST(test_aborted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Users who want all that a node has: what their programs get, and what those of others do. */
-#include <stdio.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include "client.h"
 #include "party.h"
 #include "process.h"
@@ -53,12 +48,14 @@ static void offer_one(struct actor *actor, uint32_t id)
     TELL_OK(actor, offer, .length = PARTY_PAGE, .id = id, .acl_count = 1, .acl = {{1, 0666}});
 }
 
-static void test_segments(void **state)
+#define SHARES_TEST(test, setup) TEST_WITH(struct world *world, test, setup, shared_node_teardown)
+
+SHARES_TEST(test_segments, few_segments)
 {
-    struct actor *greedy = actor_start_as(*state, 1, GREEDY_UID);
-    struct actor *again = actor_start_as(*state, 1, GREEDY_UID);
-    struct actor *modest = actor_start_as(*state, 1, MODEST_UID);
-    struct actor *root = actor_start_as(*state, 1, 0);
+    struct actor *greedy = actor_start_as(world, 1, GREEDY_UID);
+    struct actor *again = actor_start_as(world, 1, GREEDY_UID);
+    struct actor *modest = actor_start_as(world, 1, MODEST_UID);
+    struct actor *root = actor_start_as(world, 1, 0);
     assert_int_equal(create_all(greedy), SHARE);
     assert_int_equal(create_all(again), 0);
     /* What he has works, and one for one there is more. */
@@ -76,10 +73,10 @@ static void test_segments(void **state)
 }
 
 /* Nothing is left of a user who was killed with all that he could get. */
-static void test_killed(void **state)
+SHARES_TEST(test_killed, few_segments)
 {
     for (int i = 0; i < 5; i++) {
-        struct actor *greedy = actor_start_as(*state, 1, GREEDY_UID);
+        struct actor *greedy = actor_start_as(world, 1, GREEDY_UID);
         int count = 0;
         /* rsmd may not have noticed yet what became of the last one. */
         for (int64_t until = now_ms() + CALL_TIMEOUT_MS; count < SHARE;) {
@@ -93,7 +90,7 @@ static void test_killed(void **state)
     }
 }
 
-static void test_memory(void **state)
+SHARES_TEST(test_memory, little_memory)
 {
     size_t percent = (size_t)sysconf(_SC_PHYS_PAGES) / 100 * PARTY_PAGE;
     size_t most = percent / 10 * 8 / PARTY_PAGE * PARTY_PAGE; /* more than a user's 75 percent */
@@ -101,8 +98,8 @@ static void test_memory(void **state)
         print_message("one percent of this machine's memory is too much\n");
         skip();
     }
-    struct actor *greedy = actor_start_as(*state, 1, GREEDY_UID);
-    struct actor *root = actor_start_as(*state, 1, 0);
+    struct actor *greedy = actor_start_as(world, 1, GREEDY_UID);
+    struct actor *root = actor_start_as(world, 1, 0);
     TELL_GET(greedy, create, RSMERR_INSUFFICIENT_MEM, .length = most);
     TELL_OK(greedy, create, .slot = 1, .length = most / 10 / PARTY_PAGE * PARTY_PAGE);
     TELL_OK(root, create, .length = most);
@@ -136,16 +133,15 @@ static int get_controller(void *unused)
 {
     rsmapi_controller_handle_t controller;
     char name[] = "sci0";
-    (void)unused;
     return rsm_get_controller(name, &controller);
 }
 
-static void test_connections(void **state)
+SHARES_TEST(test_connections, usual)
 {
-    struct actor *greedy = actor_start_as(*state, 1, GREEDY_UID);
-    struct actor *again = actor_start_as(*state, 1, GREEDY_UID);
-    struct actor *modest = actor_start_as(*state, 1, MODEST_UID);
-    struct actor *root = actor_start_as(*state, 1, 0);
+    struct actor *greedy = actor_start_as(world, 1, GREEDY_UID);
+    struct actor *again = actor_start_as(world, 1, GREEDY_UID);
+    struct actor *modest = actor_start_as(world, 1, MODEST_UID);
+    struct actor *root = actor_start_as(world, 1, 0);
     struct rlimit files;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
     if (files.rlim_max < 2 * RAW_MAX) {
@@ -165,16 +161,4 @@ static void test_connections(void **state)
     for (int64_t until = now_ms() + CALL_TIMEOUT_MS;
          actor_run(again, get_controller, NULL, 0) != 0;)
         assert_true(now_ms() < until);
-}
-
-int main(void)
-{
-#define SHARES_TEST(test, setup) cmocka_unit_test_setup_teardown(test, setup, shared_node_teardown)
-    const struct CMUnitTest tests[] = {
-        SHARES_TEST(test_segments, few_segments),
-        SHARES_TEST(test_killed, few_segments),
-        SHARES_TEST(test_memory, little_memory),
-        SHARES_TEST(test_connections, usual),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

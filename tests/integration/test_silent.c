@@ -2,11 +2,6 @@
 /* A daemon that takes requests and never answers: every function of RSMAPI returns within the peer
  * time-out. Each is called by a process of its own that has had all it needs before, so that all
  * wait at the same time. */
-#include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "party.h"
 #include "process.h"
 
@@ -278,16 +273,16 @@ static int call_one(void *bytes)
 
 /* ---------------------------------------------------------------- tests */
 
-static void test_every_call_returns(void **state)
+WORLD_TEST(test_every_call_returns)
 {
     struct actor *actor[CALLS];
     unsigned late = 0, failed = 0;
     for (int i = 0; i < CALLS; i++) {
-        actor[i] = actor_start(*state, 1);
+        actor[i] = actor_start(world, 1);
         struct order order = {.id = PARTY_ID + (uint32_t)i};
         assert_int_equal(actor_run(actor[i], prepare, &order, sizeof order), 0);
     }
-    pid_t daemon = world_daemon(*state, 1);
+    pid_t daemon = world_daemon(world, 1);
     process_freeze(daemon);
     for (int i = 0; i < CALLS; i++) {
         struct order order = {.slot = i};
@@ -310,12 +305,11 @@ static void test_every_call_returns(void **state)
 }
 
 /* That the list has all there is. */
-static void test_every_function_is_called(void **state)
+TEST_ALONE(test_every_function_is_called)
 {
     char line[256], name[80];
     unsigned missing = 0, count = 0;
     FILE *header = fopen(RSMAPI_HEADER, "re");
-    (void)state;
     assert_non_null(header);
     while (fgets(line, sizeof line, header) != NULL) {
         bool called = false;
@@ -332,13 +326,4 @@ static void test_every_function_is_called(void **state)
     fclose(header);
     assert_int_equal(missing, 0);
     assert_in_range(count, 40, 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_function_is_called),
-        WORLD_TEST(test_every_call_returns),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SISCI where a part of a function fails halfway: what it leaves is as before, or can be made good by a repetition. */
 #include <sisci_api.h>
-#include <string.h>
 
 #include "core/export.h"
 #include "in_front.h"
@@ -26,9 +25,6 @@ static int begin_library(void)
 static sci_callback_action_t on_interrupt(void *unused, sci_local_interrupt_t interrupt,
                                           sci_error_t status)
 {
-    (void)unused;
-    (void)interrupt;
-    (void)status;
     return SCI_CALLBACK_CONTINUE;
 }
 
@@ -37,7 +33,6 @@ static int create_without_thread(void *unused)
     sci_error_t error;
     sci_local_interrupt_t first, second = (sci_local_interrupt_t)8;
     unsigned taken = NUMBER, number = NUMBER;
-    (void)unused;
     NEED(begin_library() == 0);
     SCICreateInterrupt(desc, &first, 0, &taken, NULL, NULL, 0, &error);
     NEED(error == SCI_ERR_OK);
@@ -56,11 +51,11 @@ static int create_without_thread(void *unused)
     return 0;
 }
 
-static void interrupt_without_a_thread_changes_nothing(void **state)
+WORLD_TEST(interrupt_without_a_thread_changes_nothing)
 {
     char nothing = 0;
     assert_int_equal(
-        actor_run(actor_start(*state, 1), create_without_thread, &nothing, sizeof nothing), 0);
+        actor_run(actor_start(world, 1), create_without_thread, &nothing, sizeof nothing), 0);
 }
 
 /* ---------------------------------------------------------------- no publication */
@@ -94,7 +89,6 @@ static int disconnect_halfway(void *unused)
     sci_error_t error;
     sci_local_segment_t segment;
     sci_remote_segment_t remote;
-    (void)unused;
     NEED(begin_library() == 0);
     SCICreateSegment(desc, &segment, ID, LENGTH, NULL, NULL, 0, &error);
     NEED(error == SCI_ERR_OK);
@@ -115,18 +109,9 @@ static int disconnect_halfway(void *unused)
     return 0;
 }
 
-static void segment_that_could_not_be_published_again_is_not_available(void **state)
+WORLD_TEST(segment_that_could_not_be_published_again_is_not_available)
 {
     char nothing = 0;
-    assert_int_equal(
-        actor_run(actor_start(*state, 1), disconnect_halfway, &nothing, sizeof nothing), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(interrupt_without_a_thread_changes_nothing),
-        WORLD_TEST(segment_that_could_not_be_published_again_is_not_available),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_int_equal(actor_run(actor_start(world, 1), disconnect_halfway, &nothing, sizeof nothing),
+                     0);
 }

@@ -2,15 +2,8 @@
 /* SISCI, where a second thread does what ends or changes the same thing, at each step of the first: whenever that one is
  * about to take a lock, has taken one, or has released one. */
 #include <malloc.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <sisci_api.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "in_front.h"
 #include "party.h"
@@ -84,7 +77,6 @@ IN_FRONT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 static void *run_second(void *unused)
 {
-    (void)unused;
     while (sem_wait(&second.may_begin) != 0)
         continue;
     second.act();
@@ -182,10 +174,10 @@ static int map_at_each_step(void *bytes)
 }
 
 /* A map of a segment whose descriptor is closed at any moment is a map, or an error. */
-static void descriptor_is_closed_while_mapping(void **state)
+WORLD_TEST(descriptor_is_closed_while_mapping)
 {
     unsigned steps = 0;
-    assert_int_equal(actor_run(actor_start(*state, 1), map_at_each_step, &steps, sizeof steps), 0);
+    assert_int_equal(actor_run(actor_start(world, 1), map_at_each_step, &steps, sizeof steps), 0);
     assert_in_range(steps, 4, STEPS_MAX - 1);
 }
 
@@ -206,10 +198,10 @@ static int open_at_each_step(void *bytes)
     return 0;
 }
 
-static void library_is_terminated_while_opening(void **state)
+WORLD_TEST(library_is_terminated_while_opening)
 {
     unsigned steps = 0;
-    assert_int_equal(actor_run(actor_start(*state, 1), open_at_each_step, &steps, sizeof steps), 0);
+    assert_int_equal(actor_run(actor_start(world, 1), open_at_each_step, &steps, sizeof steps), 0);
     assert_in_range(steps, 4, STEPS_MAX - 1);
 }
 
@@ -299,10 +291,10 @@ static int enqueue_at_each_step(void *bytes)
 }
 
 /* Who takes back an entry that could not be posted takes back no other one. */
-static void queue_is_reset_while_posting(void **state)
+WORLD_TEST(queue_is_reset_while_posting)
 {
     unsigned steps = 0;
-    assert_int_equal(actor_run(actor_start(*state, 1), enqueue_at_each_step, &steps, sizeof steps),
+    assert_int_equal(actor_run(actor_start(world, 1), enqueue_at_each_step, &steps, sizeof steps),
                      0);
     assert_in_range(steps, 4, STEPS_MAX - 1);
 }
@@ -320,9 +312,6 @@ static struct {
 static sci_callback_action_t close_in_callback(void *unused, sci_local_interrupt_t interrupt,
                                                sci_error_t status)
 {
-    (void)unused;
-    (void)interrupt;
-    (void)status;
     close_desc();
     sem_post(&parts.closed);
     return SCI_CALLBACK_CONTINUE;
@@ -389,10 +378,10 @@ static int remove_at_each_step(void *bytes)
 }
 
 /* Whoever removes the sequence ends the map, the connection and the descriptor that the callback has left to it. */
-static void descriptor_is_closed_in_a_callback_while_removing(void **state)
+WORLD_TEST(descriptor_is_closed_in_a_callback_while_removing)
 {
     unsigned steps = 0;
-    assert_int_equal(actor_run(actor_start(*state, 1), remove_at_each_step, &steps, sizeof steps),
+    assert_int_equal(actor_run(actor_start(world, 1), remove_at_each_step, &steps, sizeof steps),
                      0);
     assert_in_range(steps, 4, STEPS_MAX - 1);
 }
@@ -406,8 +395,6 @@ static atomic_uint children, failed_children;
 static sci_callback_action_t count_call(void *count, sci_local_interrupt_t interrupt,
                                         sci_error_t status)
 {
-    (void)interrupt;
-    (void)status;
     atomic_fetch_add((atomic_uint *)count, 1);
     return SCI_CALLBACK_CONTINUE;
 }
@@ -489,24 +476,12 @@ static int fork_at_each_step(void *bytes)
 }
 
 /* A child can use the library, at whatever moment of another thread of its parent it was forked. */
-static void process_forks_while_a_thread_is_at_work(void **state)
+WORLD_TEST(process_forks_while_a_thread_is_at_work)
 {
     unsigned steps = 0;
 #ifdef __SANITIZE_ADDRESS__
     skip(); /* it has no fork handlers: a child finds the locks of its allocator as they were */
 #endif
-    assert_int_equal(actor_run(actor_start(*state, 1), fork_at_each_step, &steps, sizeof steps), 0);
+    assert_int_equal(actor_run(actor_start(world, 1), fork_at_each_step, &steps, sizeof steps), 0);
     assert_in_range(steps, 4, STEPS_MAX - 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(descriptor_is_closed_while_mapping),
-        WORLD_TEST(library_is_terminated_while_opening),
-        WORLD_TEST(queue_is_reset_while_posting),
-        WORLD_TEST(descriptor_is_closed_in_a_callback_while_removing),
-        WORLD_TEST(process_forks_while_a_thread_is_at_work),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* put and get of every width, blocks and scatter-gather, from node 2 into memory of node 1. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "party.h"
 
 enum { LENGTH = 4 * PARTY_PAGE, ELEMENTS = 33 };
@@ -10,10 +7,10 @@ enum { LENGTH = 4 * PARTY_PAGE, ELEMENTS = 33 };
 /* An exporter on node 1, an importer on node 2 connected in slot 0, not mapped. */
 static struct actor *exporter, *importer;
 
-static void begin(void **state)
+static void begin(struct world *world)
 {
-    exporter = actor_start(*state, 1);
-    importer = actor_start(*state, 2);
+    exporter = actor_start(world, 1);
+    importer = actor_start(world, 2);
     TELL_OK(exporter, offer, .length = LENGTH);
     TELL_OK(exporter, fill, .value = 1);
     TELL_OK(importer, connect, .node = 1, .length = LENGTH);
@@ -62,7 +59,6 @@ static struct glimpse glimpse_of(size_t offset, size_t length)
 
 static int every_width(void *unused)
 {
-    (void)unused;
     WIDTH_ROUND(8, 1003);
     WIDTH_ROUND(16, 2002);
     WIDTH_ROUND(32, 4004);
@@ -90,17 +86,17 @@ static void check_widths(void)
     assert_int_equal(last, (uint32_t)(0x0102030405060708u * ELEMENTS));
 }
 
-static void test_elements_implicit(void **state)
+WORLD_TEST(test_elements_implicit)
 {
-    begin(state);
+    begin(world);
     assert_int_equal(actor_run(importer, every_width, NULL, 0), 0);
     check_widths();
     TELL_OK(importer, disconnect); /* the mapping was put's own */
 }
 
-static void test_elements_explicit(void **state)
+WORLD_TEST(test_elements_explicit)
 {
-    begin(state);
+    begin(world);
     TELL_OK(importer, map);
     TELL_OK(importer, set_mode, .flags = RSM_BARRIER_MODE_EXPLICIT);
     TELL_OK(importer, open_barrier);
@@ -115,7 +111,6 @@ static void test_elements_explicit(void **state)
 static int blocks(void *unused)
 {
     static uint8_t out[LENGTH], in[LENGTH];
-    (void)unused;
     rsm_memseg_import_handle_t h = party_import(0)->handle;
     for (size_t i = 0; i < LENGTH; i++)
         out[i] = (uint8_t)(i * 7 + 1);
@@ -134,9 +129,9 @@ static int blocks(void *unused)
     return 0;
 }
 
-static void test_blocks(void **state)
+WORLD_TEST(test_blocks)
 {
-    begin(state);
+    begin(world);
     assert_int_equal(actor_run(importer, blocks, NULL, 0), 0);
     struct glimpse g = glimpse_of(PARTY_PAGE - 3, 7);
     static const uint8_t wanted[] = {
@@ -149,7 +144,6 @@ static void test_blocks(void **state)
 /* With a part mapped, offsets still count from the start of the segment. */
 static int inside_window(void *unused)
 {
-    (void)unused;
     rsm_memseg_import_handle_t h = party_import(0)->handle;
     uint64_t value = 41, got = 0;
     NEED(rsm_memseg_import_put64(h, PARTY_PAGE, &value, 1) == RSM_SUCCESS);
@@ -159,9 +153,9 @@ static int inside_window(void *unused)
     return 0;
 }
 
-static void test_window(void **state)
+WORLD_TEST(test_window)
 {
-    begin(state);
+    begin(world);
     TELL_OK(importer, map, .offset = PARTY_PAGE, .length = PARTY_PAGE);
     assert_int_equal(actor_run(importer, inside_window, NULL, 0), 0);
     assert_int_equal(ASK(exporter, load, .offset = PARTY_PAGE).value, 41);
@@ -172,7 +166,6 @@ static void test_window(void **state)
 
 static int only_read(void *unused)
 {
-    (void)unused;
     uint64_t value = 5;
     rsm_memseg_import_handle_t h = party_import(1)->handle;
     NEED(rsm_memseg_import_get64(h, 0, &value, 1) == RSM_SUCCESS);
@@ -183,7 +176,6 @@ static int only_read(void *unused)
 
 static int only_write(void *unused)
 {
-    (void)unused;
     uint64_t value = 5;
     rsm_memseg_import_handle_t h = party_import(2)->handle;
     NEED(rsm_memseg_import_put64(h, 8, &value, 1) == RSM_SUCCESS);
@@ -191,9 +183,9 @@ static int only_write(void *unused)
     return 0;
 }
 
-static void test_rights(void **state)
+WORLD_TEST(test_rights)
 {
-    begin(state);
+    begin(world);
     TELL_OK(importer, connect, .slot = 1, .node = 1, .permission = RSM_PERM_READ);
     TELL_OK(importer, connect, .slot = 2, .node = 1, .permission = RSM_PERM_WRITE);
     TELL_OK(importer, init_barrier, .slot = 1);
@@ -276,7 +268,6 @@ static int scatter_and_gather(void *bytes)
 static int fail_in_the_middle(void *unused)
 {
     struct gathering g;
-    (void)unused;
     NEED(prepare(&g) == 0);
     memset(g.plain, 0xee, sizeof g.plain);
     g.vector[1].remote_offset = LENGTH - 49;
@@ -288,9 +279,9 @@ static int fail_in_the_middle(void *unused)
     return give_back(&g);
 }
 
-static void test_scatter_gather(void **state)
+WORLD_TEST(test_scatter_gather)
 {
-    begin(state);
+    begin(world);
     struct order order = {.flags = RSM_IMPLICIT_SIGPOST};
     order = party_ask(importer, scatter_and_gather, order);
     assert_int_equal(order.result, 0);
@@ -337,9 +328,9 @@ static int local_handle_over_export(void *bytes)
     return error;
 }
 
-static void test_from_export_to_export(void **state)
+WORLD_TEST(test_from_export_to_export)
 {
-    begin(state);
+    begin(world);
     TELL_OK(importer, offer, .slot = 1, .length = LENGTH, .id = PARTY_ID + 1);
     TELL_OK(importer, fill, .slot = 1, .value = 21);
     struct order order = {.flags = 1};
@@ -350,18 +341,4 @@ static void test_from_export_to_export(void **state)
     assert_int_equal(party_ask(importer, local_handle_over_export, order).result, RSM_SUCCESS);
     assert_int_equal(TELL(importer, check, .slot = 1, .value = 22), 0);
     TELL_OK(importer, withdraw, .slot = 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_elements_implicit),
-        WORLD_TEST(test_elements_explicit),
-        WORLD_TEST(test_blocks),
-        WORLD_TEST(test_window),
-        WORLD_TEST(test_rights),
-        WORLD_TEST(test_scatter_gather),
-        WORLD_TEST(test_from_export_to_export),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

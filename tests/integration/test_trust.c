@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Daemons of other users, wherever a process may come across them: it says nothing to them, and its
  * calls fail at once. */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "protocol/packet.h"
 #include "party.h"
@@ -45,10 +34,7 @@ static struct {
 
 static int trust_setup(void **state)
 {
-    if (geteuid() != 0) {
-        print_message("needs root, for several users\n");
-        exit(77);
-    }
+    program_needs_root();
     stranger.socket = -1;
     return world_setup(state);
 }
@@ -134,8 +120,10 @@ static int open_as(struct world *world, uid_t uid, const char *name, const char 
 
 /* ---------------------------------------------------------------- tests */
 
+#define TRUST_TEST(test) TEST_BETWEEN(test, trust_setup, trust_teardown)
+
 /* /tmp/rsm-UID belongs to whoever makes it first. */
-static void test_directory_in_tmp(void **state)
+TRUST_TEST(test_directory_in_tmp)
 {
     char directory[WORLD_PATH_BYTES];
     snprintf(directory, sizeof directory, "/tmp/rsm-%u", (unsigned)victim_uid());
@@ -150,7 +138,7 @@ static void test_directory_in_tmp(void **state)
 }
 
 /* Then the directory is used that root has made for the user. */
-static void test_directory_in_tmp_with_a_login(void **state)
+TRUST_TEST(test_directory_in_tmp_with_a_login)
 {
     char directory[WORLD_PATH_BYTES], login[WORLD_PATH_BYTES], own[WORLD_PATH_BYTES];
     if (!build_is_reachable()) {
@@ -180,7 +168,7 @@ static void test_directory_in_tmp_with_a_login(void **state)
 }
 
 /* A directory that was asked for is used or not, and no other one in its place. */
-static void test_given_directory(void **state)
+TRUST_TEST(test_given_directory)
 {
     const struct world *world = *state;
     char directory[WORLD_PATH_BYTES], link[WORLD_PATH_BYTES];
@@ -204,7 +192,7 @@ static void test_given_directory(void **state)
 }
 
 /* XDG_RUNTIME_DIR as sudo -E and su leave it: the next choice is taken. */
-static void test_session_of_another_user(void **state)
+TRUST_TEST(test_session_of_another_user)
 {
     struct world *world = *state;
     char session[WORLD_PATH_BYTES], directory[WORLD_PATH_BYTES], own[WORLD_PATH_BYTES];
@@ -234,7 +222,7 @@ static void test_session_of_another_user(void **state)
 }
 
 /* A safe directory in which a stranger listens all the same, as after a race. */
-static void test_listener_in_a_safe_directory(void **state)
+TRUST_TEST(test_listener_in_a_safe_directory)
 {
     const struct world *world = *state;
     assert_int_equal(chmod(world->directory, 0755), 0);
@@ -262,7 +250,7 @@ static void test_listener_in_a_safe_directory(void **state)
 }
 
 /* The daemon of another node of this host. */
-static void test_other_node(void **state)
+TRUST_TEST(test_other_node)
 {
     struct world *world = *state;
     struct actor *importer = actor_start(world, 1);
@@ -275,7 +263,7 @@ static void test_other_node(void **state)
                     4); /* with the own daemon, which looks whether anybody is there */
 }
 
-static void test_rsmstat(void **state)
+TRUST_TEST(test_rsmstat)
 {
     const struct world *world = *state;
     char command[512];
@@ -295,20 +283,4 @@ static void test_rsmstat(void **state)
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
     assert_int_equal(callers(), 1);
-}
-
-#define TRUST_TEST(test) cmocka_unit_test_setup_teardown(test, trust_setup, trust_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TRUST_TEST(test_directory_in_tmp),
-        TRUST_TEST(test_directory_in_tmp_with_a_login),
-        TRUST_TEST(test_given_directory),
-        TRUST_TEST(test_session_of_another_user),
-        TRUST_TEST(test_listener_in_a_safe_directory),
-        TRUST_TEST(test_other_node),
-        TRUST_TEST(test_rsmstat),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A node that several users share: nobody gets more than was granted, by whatever means. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "client.h"
 #include "party.h"
 #include "process.h"
@@ -16,9 +7,9 @@
 
 enum { LENGTH = 2 * PARTY_PAGE, OTHER_UID = 65533, REPLY_TIMEOUT_MS = 5000 };
 
-static struct actor *start_user(void **state, uid_t uid)
+static struct actor *start_user(struct world *world, uid_t uid)
 {
-    return actor_start_as(*state, 1, uid);
+    return actor_start_as(world, 1, uid);
 }
 
 /* ---------------------------------------------------------------- access lists */
@@ -42,12 +33,12 @@ static void check_other(struct actor *exporter, struct actor *other, uint32_t pe
     TELL_OK(exporter, withdraw);
 }
 
-static void test_access_lists(void **state)
+SHARED_NODE_TEST(test_access_lists)
 {
-    struct actor *owner = start_user(state, UNPRIVILEGED_UID);
-    struct actor *other = start_user(state, OTHER_UID);
-    struct actor *same = start_user(state, UNPRIVILEGED_UID);
-    struct actor *root = start_user(state, 0);
+    struct actor *owner = start_user(world, UNPRIVILEGED_UID);
+    struct actor *other = start_user(world, OTHER_UID);
+    struct actor *same = start_user(world, UNPRIVILEGED_UID);
+    struct actor *root = start_user(world, 0);
     check_other(owner, other, 0600, RSMERR_PERM_DENIED, RSMERR_PERM_DENIED);
     check_other(owner, other, 0644, RSM_SUCCESS, RSMERR_PERM_DENIED);
     check_other(owner, other, 0662, RSMERR_PERM_DENIED, RSM_SUCCESS);
@@ -62,10 +53,10 @@ static void test_access_lists(void **state)
     check_other(root, other, 0604, RSM_SUCCESS, RSMERR_PERM_DENIED);
 }
 
-static void test_umask(void **state)
+SHARED_NODE_TEST(test_umask)
 {
-    struct actor *owner = start_user(state, UNPRIVILEGED_UID);
-    struct actor *other = start_user(state, OTHER_UID);
+    struct actor *owner = start_user(world, UNPRIVILEGED_UID);
+    struct actor *other = start_user(world, OTHER_UID);
     TELL_OK(owner, umask, .value = 022);
     TELL_OK(owner, create, .length = LENGTH);
     TELL_OK(owner, umask, .value = 0);
@@ -121,14 +112,14 @@ static void check_read_only(struct actor *exporter, struct actor *reader)
     TELL_OK(exporter, withdraw);
 }
 
-static void test_read_only_stays_so(void **state)
+SHARED_NODE_TEST(test_read_only_stays_so)
 {
-    struct actor *owner = start_user(state, UNPRIVILEGED_UID), *root = start_user(state, 0);
-    check_read_only(owner, start_user(state, OTHER_UID));
+    struct actor *owner = start_user(world, UNPRIVILEGED_UID), *root = start_user(world, 0);
+    check_read_only(owner, start_user(world, OTHER_UID));
     check_read_only(owner, owner);
     check_read_only(owner, root);
-    check_read_only(root, start_user(state, OTHER_UID));
-    check_read_only(root, start_user(state, 0));
+    check_read_only(root, start_user(world, OTHER_UID));
+    check_read_only(root, start_user(world, 0));
 }
 
 /* ---------------------------------------------------------------- without the library */
@@ -202,10 +193,10 @@ static int claim_node(void *bytes)
     return status;
 }
 
-static void test_offers_hold_no_more(void **state)
+SHARED_NODE_TEST(test_offers_hold_no_more)
 {
-    struct actor *owner = start_user(state, UNPRIVILEGED_UID), *root = start_user(state, 0);
-    struct actor *other = start_user(state, OTHER_UID);
+    struct actor *owner = start_user(world, UNPRIVILEGED_UID), *root = start_user(world, 0);
+    struct actor *other = start_user(world, OTHER_UID);
     struct order order = {.node = 1, .flags = RSM_RIGHT_READ, .value = 1};
     TELL_OK(owner, offer, .length = LENGTH, .acl_count = 1, .acl = {{1, 0644}});
     assert_int_equal(party_ask(other, look_at_offer, order).result, 0);
@@ -219,7 +210,7 @@ static void test_offers_hold_no_more(void **state)
     order.node = 2;
     order.flags = RSM_RIGHT_READ;
     assert_int_equal(party_ask(other, claim_node, order).result, RSM_ST_DENIED);
-    pid_t second = world_daemon_start(*state, 2);
+    pid_t second = world_daemon_start(world, 2);
     assert_int_equal(party_ask(other, ask_for_too_much, order).result, RSM_ST_NOT_TO_NODE);
     order.node = 3;
     assert_int_equal(party_ask(other, claim_node, order).result, RSM_ST_DENIED);
@@ -236,7 +227,7 @@ static int find_reserved(void *bytes)
 }
 
 /* What rsm.segmentid reserves is an agreement: first come, first served, whoever it is. */
-static void test_reserved_ids(void **state)
+SHARED_NODE_TEST(test_reserved_ids)
 {
     char path[] = "/tmp/rsmt-ids-XXXXXX";
     int file = mkstemp(path);
@@ -245,8 +236,8 @@ static void test_reserved_ids(void **state)
     assert_int_equal(fchmod(file, 0644), 0);
     close(file);
     setenv("RSM_SEGMENTID_FILE", path, 1);
-    struct actor *owner = start_user(state, UNPRIVILEGED_UID);
-    struct actor *other = start_user(state, OTHER_UID);
+    struct actor *owner = start_user(world, UNPRIVILEGED_UID);
+    struct actor *other = start_user(world, OTHER_UID);
     unsetenv("RSM_SEGMENTID_FILE");
     struct order found = party_ask(owner, find_reserved, (struct order){0});
     assert_int_equal(found.result, RSM_SUCCESS);
@@ -266,7 +257,6 @@ static void test_reserved_ids(void **state)
 
 static int open_private_node(void *bytes)
 {
-    (void)bytes;
     int socket = client_connect(2);
     if (socket < 0)
         return errno;
@@ -275,17 +265,16 @@ static int open_private_node(void *bytes)
 }
 
 /* The embedded node of one user is not another's to reach or to replace. */
-static void test_private_node(void **state)
+SHARED_NODE_TEST(test_private_node)
 {
     if (!build_is_reachable()) {
         print_message("not run: other users cannot get at the programs of this build\n");
         skip();
     }
-    struct world *world = *state;
     struct actor *root = actor_start(world, 2);
     world->daemons_may_fail = true; /* those of the users who may not have one here */
     TELL_OK(root, offer, .length = LENGTH);
-    struct actor *other = start_user(state, OTHER_UID);
+    struct actor *other = start_user(world, OTHER_UID);
     assert_int_equal(actor_run(other, open_private_node, NULL, 0), EACCES);
     TELL_GET(other, connect, RSMERR_REMOTE_NODE_UNREACHABLE, .node = 2);
     struct actor *intruder = actor_start_as(world, 2, OTHER_UID);
@@ -293,14 +282,4 @@ static void test_private_node(void **state)
     struct actor *founder = actor_start_as(world, 5, OTHER_UID);
     TELL_GET(founder, open, RSMERR_CTLR_NOT_PRESENT);
     TELL_OK(root, attach, .node = 2, .length = LENGTH);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SHARED_NODE_TEST(test_access_lists),       SHARED_NODE_TEST(test_umask),
-        SHARED_NODE_TEST(test_read_only_stays_so), SHARED_NODE_TEST(test_offers_hold_no_more),
-        SHARED_NODE_TEST(test_reserved_ids),       SHARED_NODE_TEST(test_private_node),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,6 @@ static int listener, memory, stop;
 
 static void *serve(void *argument)
 {
-    (void)argument;
     if (!ivshmem_server_run(listener, memory, options.vectors, stop))
         perror("ivshmem_server");
     return NULL;

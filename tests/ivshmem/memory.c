@@ -107,7 +107,6 @@ int ivshmem_extent_share(struct ntb_port *base, const struct ntb_port_memory *me
                          uint64_t *offset)
 {
     *offset = memory->offset;
-    (void)base;
     return rsmcore_extent_memfd_share(memory->fd, writable);
 }
 

@@ -53,7 +53,6 @@ static enum rsm_status begin(struct ntb_poster *poster, const struct ntb_ticket 
                              int first_piece, const int *fds)
 {
     uint64_t page = ticket->post_word / IVSHMEM_GRANULE * IVSHMEM_GRANULE;
-    (void)first_piece;
     if (ticket->post_word % sizeof(uint64_t) != 0 || page > INT64_MAX - IVSHMEM_GRANULE ||
         !is_bell(fds[1]) || !rsm_is_sealed_memory(fds[0], page + IVSHMEM_GRANULE))
         return RSM_ST_PROTOCOL;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A pair of processes that nobody kills. Each round is one exchange, in lockstep: every event that
  * is lost or comes twice, and every byte that is wrong, ends it. */
-#include <unistd.h>
-
 #include "load.h"
 #include "party.h"
 
@@ -40,7 +38,6 @@ int bystander_export(void *bytes)
     struct order order = {
         .length = LENGTH, .id = ID, .acl_count = 2, .acl = {{1, 0666}, {2, 0666}}};
     int left = 0;
-    (void)bytes;
     NEED(party_offer(&order) == RSM_SUCCESS);
     rsm_memseg_export_handle_t handle = party_export(0)->handle;
     const volatile uint64_t *words = (void *)party_export(0)->memory;

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "load.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "party.h"
 
 enum {
@@ -264,7 +258,6 @@ int load_import_begin(void *bytes)
 static int put_round(const struct load *load)
 {
     static uint64_t block[HALF_WORDS];
-    (void)load;
     uint64_t round = atomic_load(&stage->attempted) + 1;
     for (size_t i = 0; i < HALF_WORDS; i++)
         block[i] = round;
@@ -279,7 +272,6 @@ static int cross_barrier(const struct load *load)
 {
     struct party_import *import = party_import(0);
     uint64_t round = atomic_load(&stage->attempted) + 1;
-    (void)load;
     atomic_store(&stage->attempted, round);
     int error = rsm_memseg_import_open_barrier(&import->barrier);
     if (error == RSM_SUCCESS)
@@ -296,7 +288,6 @@ static int cross_barrier(const struct load *load)
 /* No call before the death. */
 static int do_nothing(const struct load *load)
 {
-    (void)load;
     if (atomic_load(&stage->killed_ns) != 0)
         return cross_barrier(load);
     usleep(TICK_US);
@@ -309,7 +300,6 @@ static int load_and_store(const struct load *load)
     struct party_import *import = party_import(0);
     volatile uint64_t *words = (void *)import->address;
     uint64_t round = atomic_load(&stage->attempted) + 1;
-    (void)load;
     atomic_store(&stage->attempted, round);
     int error = rsm_memseg_import_open_barrier(&import->barrier);
     if (error != RSM_SUCCESS)

@@ -16,14 +16,6 @@
  * two linked hosts. RSM_KILLS_ROUNDS is the number of rounds, RSM_KILLS_SEED repeats the moments.
  */
 #include <fnmatch.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "census.h"
 #include "protocol/proto.h"
@@ -402,7 +394,6 @@ static void check_times(void)
 static void test_cell(void **state)
 {
     struct census baseline;
-    (void)state;
     parties[0] = parties[1] = NULL;
     if (two_hosts) {
         begin_hosts();

@@ -2,11 +2,7 @@
 /* The engine itself over wire.h; the peer has the memory that the wire ends at. */
 #include "litmus.h"
 
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "core/mapping.h"
 #include "wire.h"

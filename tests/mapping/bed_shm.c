@@ -3,13 +3,7 @@
  * between two hosts, whose runtime directories are RSM_LITMUS_HOSTS with the node's number. */
 #include "litmus.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "rsm/rsmapi.h"
 
@@ -170,7 +164,6 @@ volatile uint8_t *bed_map_at(void *address, size_t offset, size_t length, int ri
 
 void bed_unmap(volatile uint8_t *map)
 {
-    (void)map;
     CHECK(rsm_memseg_import_unmap(import) == RSM_SUCCESS);
 }
 

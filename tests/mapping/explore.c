@@ -110,7 +110,6 @@ static void deliver_newest(void)
 static enum rsm_status fabric_put(struct rsm_conn *conn, uint64_t offset, const void *src,
                                   size_t length)
 {
-    (void)conn;
     if (world.parcels == PARCELS)
         deliver(0);
     struct parcel *parcel = &world.parcel[world.parcels++];
@@ -137,21 +136,18 @@ static enum rsm_status fabric_putv(struct rsm_conn *conn, const struct rsm_trans
 
 static enum rsm_status fabric_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
 {
-    (void)conn;
     memcpy(dst, world.remote + offset, length);
     return RSM_ST_OK;
 }
 
 static enum rsm_status fabric_order(struct rsm_conn *conn)
 {
-    (void)conn;
     world.group++;
     return RSM_ST_OK;
 }
 
 static enum rsm_status fabric_complete(struct rsm_conn *conn)
 {
-    (void)conn;
     while (world.parcels > 0)
         deliver(0);
     return RSM_ST_OK;
@@ -159,7 +155,6 @@ static enum rsm_status fabric_complete(struct rsm_conn *conn)
 
 static enum rsm_status fabric_health(struct rsm_conn *conn)
 {
-    (void)conn;
     return RSM_ST_OK;
 }
 
@@ -177,7 +172,6 @@ static struct rsm_conn fabric = {.ops = &fabric_ops};
 static bool protect(struct mapping_space *space, uint32_t first, uint32_t count,
                     enum mapping_state state)
 {
-    (void)space;
     for (uint32_t page = first; page < first + count; page++)
         world.access[page] = state;
     return true;
@@ -190,7 +184,6 @@ static uint64_t now(void)
 
 static void woken(struct mapping_space *space)
 {
-    (void)space;
 }
 
 static bool is_mirror(void)

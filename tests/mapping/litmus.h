@@ -10,12 +10,7 @@
 #ifndef TESTS_MAPPING_LITMUS_H
 #define TESTS_MAPPING_LITMUS_H
 
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "../system.h"
 
 #define PAGE ((size_t)4096)
 

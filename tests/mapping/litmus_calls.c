@@ -4,13 +4,7 @@
  * refused has done nothing. */
 #include "litmus.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 enum state { ABSENT, CACHED, WITH_TWIN, STATES };
 enum { LENGTH = 96, AT = PAGE + 40 };

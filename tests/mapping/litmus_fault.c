@@ -2,8 +2,6 @@
 /* Failures of the fabric, peers that die, and what it may cost. */
 #include "litmus.h"
 
-#include <unistd.h>
-
 /* ---------------------------------------------------------------- 16: errors */
 
 static void error_is_told_once(void)

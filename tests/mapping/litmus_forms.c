@@ -2,8 +2,6 @@
 /* 9, 8: instructions whose operand is not just a register away, and what runs backwards. */
 #include "litmus.h"
 
-#include <sys/mman.h>
-
 #if defined(__x86_64__)
 
 enum { AREA = 3 * 4096 };

@@ -3,11 +3,6 @@
 #include "litmus.h"
 
 #include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* ---------------------------------------------------------------- the log */
 
@@ -77,7 +72,6 @@ static void add_locked(volatile uint8_t *at)
 #if defined(__x86_64__)
     __asm__ volatile("lock addl $1, %0" : "+m"(*(volatile uint32_t *)(volatile void *)at));
 #else
-    (void)at;
 #endif
 }
 
@@ -87,7 +81,6 @@ static void exchange(volatile uint8_t *at)
     uint64_t value = 1;
     __asm__ volatile("xchgq %1, %0" : "+m"(*(volatile uint64_t *)(volatile void *)at), "+r"(value));
 #else
-    (void)at;
 #endif
 }
 

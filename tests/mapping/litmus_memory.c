@@ -2,8 +2,6 @@
 /* A mapping is memory: whatever stores to it, and whatever part of it is mapped. */
 #include "litmus.h"
 
-#include <stdlib.h>
-
 enum { WORD_GO, WORD_ACK, WORD_SUM, WORD_FROM, WORD_LENGTH, WORD_STOP };
 
 static uint64_t hash(uint64_t sum, uint8_t byte)

@@ -2,11 +2,6 @@
 /* What there is to say of mirror mode beside what it has in common with the others. */
 #include "litmus.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 enum { WORD_GO, WORD_ACK, WORD_STOP };
 
 static void of_mirror_only(void)
@@ -145,7 +140,6 @@ enum { TURN_PAGES = 40 };
 
 static void answer_in_last_page(volatile uint8_t *segment, struct sync *sync)
 {
-    (void)sync;
     for (uint32_t round = 1, last = litmus_rounds(50); round <= last; round++) {
         AWAIT(load32(segment + 20 * PAGE) == round);
         store32(segment + (TURN_PAGES - 1) * PAGE, round);

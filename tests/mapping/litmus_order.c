@@ -2,9 +2,6 @@
 /* What the peer sees, and in what order. */
 #include "litmus.h"
 
-#include <pthread.h>
-#include <unistd.h>
-
 enum { WORD_GO, WORD_ACK, WORD_SIZE, WORD_FLAG, WORD_DATA, WORD_STOP };
 
 /* ---------------------------------------------------------------- 1, 2: message passing */
@@ -102,7 +99,6 @@ static atomic_bool finished;
 
 static void *flush_all_the_time(void *unused)
 {
-    (void)unused;
     while (!atomic_load(&finished))
         CHECK(bed_order() == 0);
     return NULL;
@@ -145,7 +141,6 @@ enum { ROUNDS = 1000 };
 
 static void play_back(volatile uint8_t *segment, struct sync *sync)
 {
-    (void)sync;
     for (uint32_t round = 1, last = litmus_rounds(ROUNDS); round <= last; round++) {
         AWAIT(load32(segment) == round);
         store32(segment + 2048, round);

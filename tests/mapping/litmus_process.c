@@ -2,14 +2,7 @@
 /* Threads, faults of the program and other processes around a mapping. */
 #include "litmus.h"
 
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { WORD_GO, WORD_ACK, WORD_STOP };
 
@@ -207,7 +200,6 @@ static void *store_own_bytes(void *argument)
 
 static void *loop_over_barriers(void *unused)
 {
-    (void)unused;
     while (!atomic_load(&finished))
         CHECK(bed_order() == 0 && bed_close() == 0);
     return NULL;
@@ -215,7 +207,6 @@ static void *loop_over_barriers(void *unused)
 
 static void *loop_over_open(void *unused)
 {
-    (void)unused;
     while (!atomic_load(&finished))
         CHECK(bed_open() == 0);
     return NULL;
@@ -260,7 +251,6 @@ static void on_late_store(int signal, siginfo_t *info, void *context)
 
 static void *store_until_fault(void *unused)
 {
-    (void)unused;
     if (sigsetjmp(late, 1) == 0)
         for (uint32_t i = 1;; i++) {
             store32(common + 64, i);
@@ -320,14 +310,12 @@ static void touch_by_load(volatile uint8_t *map)
 
 static void run_another(volatile uint8_t *map)
 {
-    (void)map;
     execlp("true", "true", (char *)NULL);
     _exit(1);
 }
 
 static void leave_it_alone(volatile uint8_t *map)
 {
-    (void)map;
     usleep(2000);
 }
 

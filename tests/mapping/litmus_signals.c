@@ -2,12 +2,7 @@
 /* 13: threads that block signals, handlers that store, stacks of their own, and jumps out. */
 #include "litmus.h"
 
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* The thread sanitizer runs handlers with all signals blocked, whatever their own mask says. */
 static void let_faults_in(void)
@@ -120,7 +115,6 @@ static volatile uint8_t *usr1_target;
 
 static void store_in_handler(int signal)
 {
-    (void)signal;
     let_faults_in();
     store32(usr1_target, load32(usr1_target) + 1);
 }
@@ -209,7 +203,6 @@ static void jump_out_of_fault(void)
 
 static void store_and_jump(int signal)
 {
-    (void)signal;
     let_faults_in();
     store32(usr1_target, load32(usr1_target) + 1);
     siglongjmp(escape, 1);
@@ -330,7 +323,6 @@ static void later_handler_is_alone(void)
 
 static void on_bus_error(int signal)
 {
-    (void)signal;
     caught = caught + 1;
     siglongjmp(escape, 1);
 }

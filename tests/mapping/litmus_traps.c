@@ -2,14 +2,11 @@
 /* Traps that cannot be had: mapping is refused, and nothing else is. */
 #include "litmus.h"
 
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /* Newer than the headers that this must build with. */
 #define NEW_USERFAULTFD _IO(0xAA, 0x00)

@@ -134,7 +134,6 @@ static void bell_alone(void)
 
 static void read_bell_before(volatile uint8_t *map, struct sync *sync, uint64_t number)
 {
-    (void)sync;
     if (number == 0)
         (void)load32(map + BELL); /* cached with the 1 that the peer is about to clear */
 }
@@ -146,7 +145,6 @@ static void bell_that_is_read(void)
 
 static void poll_beside(volatile uint8_t *map, struct sync *sync, uint64_t number)
 {
-    (void)sync;
     if (number == 0)
         (void)load32(map + 2048);
 }
@@ -158,7 +156,6 @@ static void bell_beside_polled_word(void)
 
 static void payload_with_barrier(volatile uint8_t *map, struct sync *sync, uint64_t number)
 {
-    (void)sync;
     if (number == 0)
         return;
     for (unsigned i = 0; i < 100; i++)
@@ -198,7 +195,6 @@ static void bell_after_open(void)
 
 static void payload_all_the_time(volatile uint8_t *map, struct sync *sync, uint64_t number)
 {
-    (void)sync;
     for (unsigned i = 0; i < 20; i++)
         store8(map + 1024 + i, (uint8_t)(number + i));
 }

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "litmus.h"
 
-#include <fcntl.h>
 #include <grp.h>
 #include <linux/userfaultfd.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 /* Newer than the headers that this must build with. */
 #ifndef USERFAULTFD_IOC_NEW

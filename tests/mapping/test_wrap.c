@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which connections the mapping engine takes. */
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/log.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "core/mapping.h"
 
 enum { SIZE = 8192 };
@@ -34,13 +30,11 @@ static enum rsm_status count_get(struct rsm_conn *conn, uint64_t offset, void *d
 
 static enum rsm_status nothing(struct rsm_conn *conn)
 {
-    (void)conn;
     return RSM_ST_OK;
 }
 
 static void count_disconnect(struct rsm_conn *conn)
 {
-    (void)conn;
     calls++;
 }
 
@@ -70,10 +64,9 @@ static enum rsm_status wrap(uint32_t caps, struct rsm_conn **wrapped)
     return wrap_for(RSM_RIGHT_READ | RSM_RIGHT_WRITE, caps, wrapped);
 }
 
-static void one_that_promises(void **state)
+TEST_ALONE(one_that_promises)
 {
     struct rsm_conn *conn;
-    (void)state;
     unsetenv("RSM_MAP_MODE");
     assert_int_equal(wrap(RSM_CAP_FAULT_SAFE, &conn), RSM_ST_OK);
     assert_int_equal(conn->caps, RSM_CAP_MAP | RSM_CAP_FAULT_SAFE);
@@ -85,10 +78,9 @@ static void one_that_promises(void **state)
 }
 
 /* It stays as it was: nothing has been asked of it. */
-static void one_that_does_not_promise(void **state)
+TEST_ALONE(one_that_does_not_promise)
 {
     struct rsm_conn *conn;
-    (void)state;
     unsetenv("RSM_MAP_MODE");
     assert_int_equal(wrap(0, &conn), RSM_ST_UNSUPPORTED);
     assert_int_equal(wrap(RSM_CAP_ASYNC | RSM_CAP_REMOTE_SIGNAL, &conn), RSM_ST_UNSUPPORTED);
@@ -97,10 +89,9 @@ static void one_that_does_not_promise(void **state)
     assert_ptr_equal(inner.ops, &ops);
 }
 
-static void switched_off(void **state)
+TEST_ALONE(switched_off)
 {
     struct rsm_conn *conn;
-    (void)state;
     setenv("RSM_MAP_MODE", "off", 1);
     assert_int_equal(wrap(RSM_CAP_FAULT_SAFE, &conn), RSM_ST_UNSUPPORTED);
     setenv("RSM_MAP_MODE", "auto", 1);
@@ -124,11 +115,10 @@ static bool kernel_notes_stores(void)
 }
 
 /* It works or is refused as a whole; nothing in between. */
-static void mirror_if_possible(void **state)
+TEST_ALONE(mirror_if_possible)
 {
     struct rsm_conn *conn;
     void *address = NULL;
-    (void)state;
     setenv("RSM_MAP_MODE", "mirror", 1);
     enum rsm_status status = wrap(RSM_CAP_FAULT_SAFE, &conn);
     assert_int_equal(status, kernel_notes_stores() ? RSM_ST_OK : RSM_ST_UNSUPPORTED);
@@ -148,12 +138,11 @@ static void mirror_if_possible(void **state)
 }
 
 /* Transfers go on; there is only nothing to map. */
-static void mirror_of_what_cannot_be_read(void **state)
+TEST_ALONE(mirror_of_what_cannot_be_read)
 {
     struct rsm_conn *conn;
     uint8_t byte = 1;
     void *address = NULL;
-    (void)state;
     setenv("RSM_MAP_MODE", "mirror", 1);
     assert_int_equal(wrap_for(RSM_RIGHT_WRITE, RSM_CAP_FAULT_SAFE, &conn), RSM_ST_OK);
     assert_int_equal(conn->ops->map(conn, 0, SIZE, RSM_RIGHT_WRITE, false, &address),
@@ -165,10 +154,9 @@ static void mirror_of_what_cannot_be_read(void **state)
     unsetenv("RSM_MAP_MODE");
 }
 
-static void mirror_decodes_nothing(void **state)
+TEST_ALONE(mirror_decodes_nothing)
 {
     struct rsm_conn *conn;
-    (void)state;
     setenv("RSM_MAP_MODE", "mirror", 1);
     setenv("RSM_MAP_ATOMICS", "sigbus", 1);
     assert_int_equal(wrap(RSM_CAP_FAULT_SAFE, &conn), RSM_ST_UNSUPPORTED);
@@ -185,10 +173,9 @@ static void count_warnings(enum rsmcore_log_level level, const char *text)
 }
 
 /* Settings of earlier versions stay valid; the log says once what they mean. */
-static void sigbus_means_signal(void **state)
+TEST_ALONE(sigbus_means_signal)
 {
     struct rsm_conn *conn;
-    (void)state;
     rsmcore_log_to(count_warnings, RSMCORE_LOG_WARNING);
     setenv("RSM_MAP_TRAP", "sigbus", 1);
     for (unsigned i = 0; i < 2; i++) {
@@ -223,11 +210,10 @@ static enum rsm_status count_post(struct rsm_conn *conn, bool coalesce)
 }
 
 /* Nobody is told of what has not arrived, and the failure stays counted for the barriers. */
-static void no_signal_in_front_of_a_failure(void **state)
+TEST_ALONE(no_signal_in_front_of_a_failure)
 {
     static const struct rsm_signal_ops signals = {.size = sizeof signals, .post = count_post};
     struct rsm_conn *conn;
-    (void)state;
     assert_int_equal(wrap(RSM_CAP_FAULT_SAFE | RSM_CAP_REMOTE_SIGNAL, &conn), RSM_ST_OK);
     ops.complete = count_failure;
     ops.signals = &signals;
@@ -240,15 +226,4 @@ static void no_signal_in_front_of_a_failure(void **state)
     assert_int_equal(calls, 1);
     assert_int_equal(rsm_conn_failures(&inner), failures + 1);
     conn->ops->disconnect(conn);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_that_promises),      cmocka_unit_test(one_that_does_not_promise),
-        cmocka_unit_test(switched_off),           cmocka_unit_test(sigbus_means_signal),
-        cmocka_unit_test(mirror_if_possible),     cmocka_unit_test(mirror_of_what_cannot_be_read),
-        cmocka_unit_test(mirror_decodes_nothing), cmocka_unit_test(no_signal_in_front_of_a_failure),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,7 +109,6 @@ static void deliver_one(void)
 
 static void *carry(void *unused)
 {
-    (void)unused;
     for (;;) {
         sigset_t before;
         struct timespec delay = {.tv_nsec = DELAY_NS};
@@ -150,7 +149,6 @@ static void post(uint64_t offset, const uint8_t *src, size_t length)
 static enum rsm_status wire_put(struct rsm_conn *conn, uint64_t offset, const void *src,
                                 size_t length)
 {
-    (void)conn;
     if (atomic_load(&wire.cut))
         return RSM_ST_ABORTED;
     if (wire.fails_at_once && atomic_exchange(&wire.failures, 0) > 0)
@@ -163,7 +161,6 @@ static enum rsm_status wire_put(struct rsm_conn *conn, uint64_t offset, const vo
 
 static enum rsm_status wire_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
 {
-    (void)conn;
     if (atomic_load(&wire.cut))
         return RSM_ST_ABORTED;
     copy(dst, wire.memory + offset, length);
@@ -173,7 +170,6 @@ static enum rsm_status wire_get(struct rsm_conn *conn, uint64_t offset, void *ds
 static enum rsm_status wire_order(struct rsm_conn *conn)
 {
     sigset_t before;
-    (void)conn;
     locked(&before);
     wire.group++;
     unlocked(&before);
@@ -183,7 +179,6 @@ static enum rsm_status wire_order(struct rsm_conn *conn)
 static enum rsm_status wire_complete(struct rsm_conn *conn)
 {
     unsigned waiting;
-    (void)conn;
     do {
         sigset_t before;
         locked(&before);
@@ -232,13 +227,11 @@ static enum rsm_status wire_get_elems(struct rsm_conn *conn, uint64_t offset, vo
 
 static enum rsm_status wire_health(struct rsm_conn *conn)
 {
-    (void)conn;
     return atomic_load(&wire.cut) ? RSM_ST_ABORTED : RSM_ST_OK;
 }
 
 static void wire_disconnect(struct rsm_conn *conn)
 {
-    (void)conn;
 }
 
 static const struct rsm_import_ops wire_ops = {
@@ -260,7 +253,6 @@ struct rsm_conn *wire_connect(uint8_t *memory, uint64_t size)
 {
     pthread_t thread;
     sigset_t before;
-    (void)size;
     wire.memory = memory;
     wire.conn.ops = &wire_ops;
     wire.conn.caps = RSM_CAP_FAULT_SAFE;

@@ -2,11 +2,6 @@
 /* The adapter: carries out what importers ask for, as far as their offers reach. */
 #include "adapter.h"
 
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 struct peek_node_offer *peek_find(const struct peek_node_port *port, uint64_t key)
 {
     struct peek_node_offer *offer = port->offers;

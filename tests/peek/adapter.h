@@ -4,8 +4,6 @@
 #ifndef TESTS_PEEK_ADAPTER_H
 #define TESTS_PEEK_ADAPTER_H
 
-#include <pthread.h>
-
 #include "peek.h"
 
 enum {

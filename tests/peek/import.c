@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The import half: one packet and one answer for each chunk that is moved. */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "peek.h"
 
@@ -122,7 +114,6 @@ static enum rsm_status reach(const struct peek_blob *blob, int *reached)
 static enum rsm_status peek_connect_request(struct rsm_port *port,
                                             struct rsm_connect_request *request)
 {
-    (void)port;
     if (request->size < sizeof *request || request->node == 0 || request->address == NULL)
         return RSM_ST_INVALID;
     request->length = PEEK_REQUEST_BYTES;

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The node half, rsmd's side. */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "adapter.h"
 
@@ -113,7 +105,6 @@ static void peek_close(struct rsm_node_port *base)
 
 static void peek_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
 {
-    (void)port;
     *attr = (struct rsm_port_attr){.size = attr->size,
                                    .access_sizes = 1 | 2 | 4 | 8,
                                    .atomic_sizes = 1 | 2 | 4 | 8,
@@ -137,7 +128,6 @@ static enum rsm_status give_up(struct peek_extent *extent)
 static enum rsm_status peek_extent_make(struct rsm_node_port *port, uint64_t length,
                                         struct rsm_extent **made)
 {
-    (void)port;
     struct peek_extent *extent = calloc(1, sizeof *extent);
     if (extent == NULL)
         return RSM_ST_NO_MEMORY;

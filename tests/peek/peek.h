@@ -16,10 +16,7 @@
 #ifndef TESTS_PEEK_PEEK_H
 #define TESTS_PEEK_PEEK_H
 
-#include <stdint.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
+#include "../system.h"
 #include "rsm/transport.h"
 
 #include "mistakes.h"

@@ -3,7 +3,7 @@
  * this program's own and remember their arguments. */
 #include <string.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include <rsm/rsmpai.h>
 
 static struct {
@@ -47,9 +47,10 @@ static int forget(void **state)
 static rsm_memseg_export_handle_t handle;
 static char memory[16];
 
-static void missing_flags_are_zero(void **state)
+#define TEST(test) TEST_BETWEEN(test, forget, NULL)
+
+TEST(missing_flags_are_zero)
 {
-    (void)state;
     int length = 8192; /* as old programs have it: to be widened */
     assert_int_equal(rsm_memseg_export_create(NULL, &handle, memory, (unsigned)length), 71);
     assert_ptr_equal(last.memseg, &handle);
@@ -63,9 +64,8 @@ static void missing_flags_are_zero(void **state)
     assert_int_equal(last.flags, 0);
 }
 
-static void given_flags_arrive(void **state)
+TEST(given_flags_arrive)
 {
-    (void)state;
     rsmapi_controller_handle_t controller = (rsmapi_controller_handle_t)(void *)memory;
     assert_int_equal(rsm_memseg_export_create(controller, &handle, memory, 4096, RSM_ALLOW_REBIND),
                      71);
@@ -77,9 +77,8 @@ static void given_flags_arrive(void **state)
     assert_int_equal(last.flags, RSM_SIGPOST_NO_ACCUMULATE);
 }
 
-static void arguments_are_evaluated_once(void **state)
+TEST(arguments_are_evaluated_once)
 {
-    (void)state;
     size_t size = 1;
     uint_t flags = 5;
     char *where = memory;
@@ -93,9 +92,8 @@ static void arguments_are_evaluated_once(void **state)
     assert_int_equal(flags, 7);
 }
 
-static void addresses_can_be_taken(void **state)
+TEST(addresses_can_be_taken)
 {
-    (void)state;
     int (*create)(rsmapi_controller_handle_t, rsm_memseg_export_handle_t *, void *, size_t,
                   uint_t) = rsm_memseg_export_create;
     int (*post)(void *, uint_t) = &rsm_intr_signal_post;
@@ -105,15 +103,4 @@ static void addresses_can_be_taken(void **state)
     assert_int_equal(last.flags, 4);
     assert_int_equal((rsm_intr_signal_post)(memory, 6), 72);
     assert_int_equal(last.flags, 6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(missing_flags_are_zero, forget),
-        cmocka_unit_test_setup(given_flags_arrive, forget),
-        cmocka_unit_test_setup(arguments_are_evaluated_once, forget),
-        cmocka_unit_test_setup(addresses_can_be_taken, forget),
-    };
-    return cmocka_run_group_tests_name("rsmpai", tests, NULL, NULL);
 }

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdarg.h>
-#include <stdio.h>
-#include <time.h>
-
 #include "line.h"
 
 struct soak *soak;

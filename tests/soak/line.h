@@ -16,9 +16,7 @@
 #ifndef TESTS_SOAK_LINE_H
 #define TESTS_SOAK_LINE_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "system.h"
 
 enum { LINES_MAX = 16, VIOLATIONS_MAX = 16, VIOLATION_TEXT = 256 };
 

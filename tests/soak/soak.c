@@ -11,14 +11,6 @@
  * Exits with 0 if nothing was off. RSM_SOAK_SEED repeats the choices; what the scheduler makes of
  * them is another matter.
  */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "protocol/proto.h"
 #include "hosts.h"
 #include "kills/census.h"
@@ -352,11 +344,11 @@ static void begin(void)
     hosts_split(two_hosts, hosts);
     hosts_start(two_hosts, host_daemons);
     for (unsigned i = 0; i < DAEMONS; i++) {
-        bool far = i >= NODES;
-        daemons[i] = (struct daemon){.world = far ? two_hosts : one_host,
-                                     .node = far ? i - NODES + 1 : i + 1,
-                                     .pid = far ? host_daemons[i - NODES] : 0};
-        if (!far)
+        bool remote = i >= NODES;
+        daemons[i] = (struct daemon){.world = remote ? two_hosts : one_host,
+                                     .node = remote ? i - NODES + 1 : i + 1,
+                                     .pid = remote ? host_daemons[i - NODES] : 0};
+        if (!remote)
             start_daemon(&daemons[i]);
     }
     note_idle();
@@ -375,7 +367,6 @@ static void begin(void)
 static void test_soak(void **state)
 {
     uint64_t sessions[LINES_MAX] = {0};
-    (void)state;
     begin();
     began_ns = soak_now_ns();
     int64_t end = now_ms() + (int64_t)seconds * 1000, report = now_ms() + REPORT_S * 1000;
@@ -408,7 +399,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < DAEMONS; i++)
         if (daemons[i].pid > 0) {
             kill(daemons[i].pid, SIGCONT);

@@ -43,34 +43,37 @@ drops() {
 }
 
 becomes -mt : -pthread
-becomes -lthread : -pthread
-becomes -lposix4 : -lrt
-becomes -xO3 : -O2
-becomes -xO5 : -O3
-becomes -G -h libx.so.1 : -shared -fPIC -Wl,-soname,libx.so.1
-becomes -G -hliby.so : -Wl,-soname,liby.so
-becomes -R/a:/b -R /c : -Wl,-rpath,/a:/b -Wl,-rpath,/c
-becomes -v -errwarn : -Wall -Werror
-becomes -errwarn=%all : -Werror
-becomes -KPIC : -fPIC
-becomes -K pic : -fpic
-becomes -xcode=pic32 : -fPIC
-becomes -Xt : -std=gnu89
-becomes -Xc : -std=c99
-becomes -xc99=all : -std=gnu99
-becomes -z text -zdefs : -Wl,-z,text -Wl,-z,defs
-becomes -Bstatic : -Wl,-Bstatic
-becomes -z allextract : -Wl,--whole-archive
-becomes -xarch=amd64 : -D_GNU_SOURCE
-becomes -DX=1 -D Y -Ia -I b : -DX=1 -DY -Ia -Ib
-becomes -Wl,-z,now -fno-common : -Wl,-z,now -fno-common # not Sun's
-for option in -xarch=v8plus -m32 -xtarget=ultra3 -xchip=ultra -erroff=E_X -errwarn=E_X -lsocket -lnsl -lgen \
-    -lkstat -ldoor -lumem -xlibmil -dalign -fsimple=2 -fns -xprefetch=auto -Wc,-Qrm; do
-    drops "$option"
-done
-drops -K thread
-drops -B direct
-drops -Y P,/usr/lib
+# The others are translated before the compiler is asked for anything, so that one compiler is enough.
+if ! "$compiler" --version | grep -q clang; then
+    becomes -lthread : -pthread
+    becomes -lposix4 : -lrt
+    becomes -xO3 : -O2
+    becomes -xO5 : -O3
+    becomes -G -h libx.so.1 : -shared -fPIC -Wl,-soname,libx.so.1
+    becomes -G -hliby.so : -Wl,-soname,liby.so
+    becomes -R/a:/b -R /c : -Wl,-rpath,/a:/b -Wl,-rpath,/c
+    becomes -v -errwarn : -Wall -Werror
+    becomes -errwarn=%all : -Werror
+    becomes -KPIC : -fPIC
+    becomes -K pic : -fpic
+    becomes -xcode=pic32 : -fPIC
+    becomes -Xt : -std=gnu89
+    becomes -Xc : -std=c99
+    becomes -xc99=all : -std=gnu99
+    becomes -z text -zdefs : -Wl,-z,text -Wl,-z,defs
+    becomes -Bstatic : -Wl,-Bstatic
+    becomes -z allextract : -Wl,--whole-archive
+    becomes -xarch=amd64 : -D_GNU_SOURCE
+    becomes -DX=1 -D Y -Ia -I b : -DX=1 -DY -Ia -Ib
+    becomes -Wl,-z,now -fno-common : -Wl,-z,now -fno-common # not Sun's
+    for option in -xarch=v8plus -m32 -xtarget=ultra3 -xchip=ultra -erroff=E_X -errwarn=E_X -lsocket -lnsl -lgen \
+        -lkstat -ldoor -lumem -xlibmil -dalign -fsimple=2 -fns -xprefetch=auto -Wc,-Qrm; do
+        drops "$option"
+    done
+    drops -K thread
+    drops -B direct
+    drops -Y P,/usr/lib
+fi
 for wrong in "-M nosuch" "x.il" "-h" "-P"; do
     # shellcheck disable=SC2086 # words
     bash "$rsm_cc" -xdryrun x.o $wrong >log 2>&1 && fail "$wrong is no error"

@@ -3,7 +3,7 @@
 #ifndef TESTS_SOLARIS_SUPPORT_H
 #define TESTS_SOLARIS_SUPPORT_H
 
-#include "cmocka_all.h"
+#include "cases.h"
 
 #include <stdio.h>
 #include <stdlib.h>

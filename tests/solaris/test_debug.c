@@ -40,9 +40,8 @@ static void assert_aborts(void (*body)(void))
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
-static void verify_always_looks(void **state)
+TEST_ALONE(verify_always_looks)
 {
-    (void)state;
     looks = 0;
     VERIFY(look(1));
     VERIFY3S(-1, <, look(1));
@@ -55,9 +54,8 @@ static void verify_always_looks(void **state)
     assert_aborts(fail_pointer);
 }
 
-static void assert_looks_for_debuggers(void **state)
+TEST_ALONE(assert_looks_for_debuggers)
 {
-    (void)state;
     looks = 0;
     ASSERT(look(0));
     ASSERT3U(look(1), ==, 2);
@@ -66,32 +64,19 @@ static void assert_looks_for_debuggers(void **state)
     _NOTE(CONSTCOND)
 }
 
-static void errors_have_messages(void **state)
+TEST_ALONE(errors_have_messages)
 {
-    (void)state;
     for (int error = 0; error < sys_nerr; error++)
         assert_non_null(sys_errlist[error]);
     assert_true(sys_nerr > EOWNERDEAD);
     assert_string_equal(sys_errlist[ENOENT], "No such file or directory");
 }
 
-static void older_names_serve(void **state)
+TEST_ALONE(older_names_serve)
 {
-    (void)state;
     struct utsname names;
     lwp_mutex_t mutex;
     assert_int_equal(sizeof names.nodename, SYS_NMLN);
     assert_int_equal(mutex_init(&mutex, USYNC_THREAD, NULL), 0);
     assert_int_equal(mutex_destroy(&mutex), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(verify_always_looks),
-        cmocka_unit_test(assert_looks_for_debuggers),
-        cmocka_unit_test(errors_have_messages),
-        cmocka_unit_test(older_names_serve),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

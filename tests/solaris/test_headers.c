@@ -72,9 +72,8 @@ _Static_assert(SEC *NANOSEC == 1000000000 && MICROSEC == 1000000 && MILLISEC == 
 #error "one data model, please"
 #endif
 
-static void macros_compute(void **state)
+TEST_ALONE(macros_compute)
 {
-    (void)state;
     assert_int_equal(PAGESIZE, sysconf(_SC_PAGESIZE));
     assert_int_equal((PAGESIZE + 5) & PAGEOFFSET, 5);
     assert_int_equal((3 * PAGESIZE + 5) & PAGEMASK, 3 * PAGESIZE);
@@ -117,9 +116,8 @@ static void macros_compute(void **state)
         assert_int_equal(value, 9);                                                                \
     } while (0)
 
-static void atomics_compute(void **state)
+TEST_ALONE(atomics_compute)
 {
-    (void)state;
     CHECK_ATOMICS(8, 8, uint8_t);
     CHECK_ATOMICS(16, 16, uint16_t);
     CHECK_ATOMICS(32, 32, uint32_t);
@@ -130,9 +128,8 @@ static void atomics_compute(void **state)
     CHECK_ATOMICS(ulong, long, ulong_t);
 }
 
-static void pointers_and_bits_are_atomic(void **state)
+TEST_ALONE(pointers_and_bits_are_atomic)
 {
-    (void)state;
     static char text[] = "pointer";
     void *pointer = text;
     volatile ulong_t bits = 0;
@@ -161,9 +158,8 @@ static void *count(void *arg)
     return arg;
 }
 
-static void atomics_lose_nothing(void **state)
+TEST_ALONE(atomics_lose_nothing)
 {
-    (void)state;
     thread_t ids[4];
     for (int i = 0; i < 4; i++)
         assert_int_equal(thr_create(NULL, 0, count, NULL, THR_BOUND, &ids[i]), 0);
@@ -177,9 +173,8 @@ static void atomics_lose_nothing(void **state)
 
 /* --- byte order --- */
 
-static void byte_orders_are_converted(void **state)
+TEST_ALONE(byte_orders_are_converted)
 {
-    (void)state;
     static const uchar_t bytes[] = {0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09};
     uchar_t out[9] = {0};
     uint16_t big16 = BE_16(0x0102), little16 = LE_16(0x0201);
@@ -227,9 +222,8 @@ static void byte_orders_are_converted(void **state)
 
 /* --- strings --- */
 
-static void copies_are_bounded(void **state)
+TEST_ALONE(copies_are_bounded)
 {
-    (void)state;
     char text[8] = "xxxxxxx";
     assert_int_equal(strlcpy(text, "abc", sizeof text), 3);
     assert_string_equal(text, "abc");
@@ -262,9 +256,8 @@ static int sum(int count_of, ...)
     return result;
 }
 
-static void the_rest_of_the_headers_serves(void **state)
+TEST_ALONE(the_rest_of_the_headers_serves)
 {
-    (void)state;
     char text[64];
     double load[LOADAVG_NSTATS];
     char *arguments[] = {(char[]){"program"}, (char[]){"-x"}, NULL};
@@ -286,18 +279,4 @@ static void the_rest_of_the_headers_serves(void **state)
     assert_true(attached != (char *)-1);
     attached[0] = 1; /* may be written: the flag asked for nothing */
     shmdt(attached);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(macros_compute),
-        cmocka_unit_test(atomics_compute),
-        cmocka_unit_test(pointers_and_bits_are_atomic),
-        cmocka_unit_test(atomics_lose_nothing),
-        cmocka_unit_test(byte_orders_are_converted),
-        cmocka_unit_test(copies_are_bounded),
-        cmocka_unit_test(the_rest_of_the_headers_serves),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,9 +47,8 @@ static void check_exclusion(mutex_t *mutex)
 static mutex_t zero_mutex;
 static mutex_t default_mutex = DEFAULTMUTEX;
 
-static void mutexes_exclude(void **state)
+TEST_ALONE(mutexes_exclude)
 {
-    (void)state;
     mutex_t mutex;
     check_exclusion(&zero_mutex);
     check_exclusion(&default_mutex);
@@ -64,9 +63,8 @@ static void mutexes_exclude(void **state)
     assert_int_equal(mutex_destroy(&mutex), 0);
 }
 
-static void mutex_types_differ(void **state)
+TEST_ALONE(mutex_types_differ)
 {
-    (void)state;
     mutex_t mutex;
     assert_int_equal(mutex_init(&mutex, LOCK_ERRORCHECK, NULL), 0);
     assert_int_equal(mutex_lock(&mutex), 0);
@@ -88,9 +86,8 @@ static void mutex_types_differ(void **state)
     assert_int_equal(mutex_destroy(&mutex), 0);
 }
 
-static void wrong_mutex_types_are_refused(void **state)
+TEST_ALONE(wrong_mutex_types_are_refused)
 {
-    (void)state;
     mutex_t mutex = DEFAULTMUTEX;
     int far_too_high = 100000;
     assert_int_equal(mutex_init(&mutex, 0x1000, NULL), EINVAL);
@@ -128,9 +125,8 @@ static int init_again(mutex_t *mutex)
     return mutex_init(mutex, USYNC_PROCESS_ROBUST, NULL);
 }
 
-static void robust_mutexes_tell_of_death(void **state)
+TEST_ALONE(robust_mutexes_tell_of_death)
 {
-    (void)state;
     shared_mutex = shared_memory(sizeof *shared_mutex);
     assert_int_equal(mutex_init(shared_mutex, USYNC_PROCESS_ROBUST, NULL), 0);
     assert_int_equal(mutex_init(shared_mutex, USYNC_PROCESS_ROBUST, NULL), EBUSY);
@@ -179,9 +175,8 @@ static void other_process(void)
     _exit(0);
 }
 
-static void objects_work_between_processes(void **state)
+TEST_ALONE(objects_work_between_processes)
 {
-    (void)state;
     shared = shared_memory(sizeof *shared);
     assert_int_equal(mutex_init(&shared->mutex, USYNC_PROCESS, NULL), 0);
     assert_int_equal(cond_init(&shared->cond, USYNC_PROCESS, NULL), 0);
@@ -239,9 +234,8 @@ static void *take_turns(void *arg)
     return NULL;
 }
 
-static void conditions_wake(void **state)
+TEST_ALONE(conditions_wake)
 {
-    (void)state;
     cond_t other = DEFAULTCV;
     timestruc_t long_time = {.tv_sec = 60, .tv_nsec = 0};
     thread_t id = create(take_turns, NULL);
@@ -257,9 +251,8 @@ static void conditions_wake(void **state)
     assert_int_equal(cond_destroy(&other), 0);
 }
 
-static void waiting_for_conditions_ends(void **state)
+TEST_ALONE(waiting_for_conditions_ends)
 {
-    (void)state;
     cond_t cond = DEFAULTCV;
     mutex_t mutex = DEFAULTMUTEX;
     timestruc_t moment = {.tv_sec = 0, .tv_nsec = 20000000};
@@ -292,9 +285,8 @@ static void *wait_and_look(void *arg)
     return (void *)(intptr_t)(result == 0 ? handed_over : -result);
 }
 
-static void semaphores_count(void **state)
+TEST_ALONE(semaphores_count)
 {
-    (void)state;
     sema_t sema;
     errno = 0;
     assert_int_equal(sema_init(&sema, 2, USYNC_THREAD, NULL), 0);
@@ -318,9 +310,8 @@ static void semaphores_count(void **state)
     assert_int_equal((intptr_t)status, 17);
 }
 
-static void waiting_for_semaphores_ends(void **state)
+TEST_ALONE(waiting_for_semaphores_ends)
 {
-    (void)state;
     sema_t sema = DEFAULTSEMA;
     timestruc_t moment = {.tv_sec = 0, .tv_nsec = 20000000};
     timestruc_t wrong = {.tv_sec = 0, .tv_nsec = -1};
@@ -350,9 +341,8 @@ static void *interrupt_until_told(void *arg)
     return NULL;
 }
 
-static void signals_interrupt_semaphores(void **state)
+TEST_ALONE(signals_interrupt_semaphores)
 {
-    (void)state;
     static volatile uint_t interrupted;
     sema_t sema = DEFAULTSEMA;
     struct sigaction action = {.sa_handler = nothing};
@@ -398,9 +388,8 @@ static void check_rwlock(rwlock_t *lock)
     assert_int_equal(run(try_write, lock), 0);
 }
 
-static void readers_share_and_writers_do_not(void **state)
+TEST_ALONE(readers_share_and_writers_do_not)
 {
-    (void)state;
     rwlock_t lock;
     check_rwlock(&zero_rwlock);
     check_rwlock(&default_rwlock);
@@ -408,22 +397,4 @@ static void readers_share_and_writers_do_not(void **state)
     check_rwlock(&lock);
     assert_int_equal(rwlock_destroy(&lock), 0);
     assert_int_equal(rwlock_init(&lock, 99, NULL), EINVAL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mutexes_exclude),
-        cmocka_unit_test(mutex_types_differ),
-        cmocka_unit_test(wrong_mutex_types_are_refused),
-        cmocka_unit_test(robust_mutexes_tell_of_death),
-        cmocka_unit_test(objects_work_between_processes),
-        cmocka_unit_test(conditions_wake),
-        cmocka_unit_test(waiting_for_conditions_ends),
-        cmocka_unit_test(semaphores_count),
-        cmocka_unit_test(waiting_for_semaphores_ends),
-        cmocka_unit_test(signals_interrupt_semaphores),
-        cmocka_unit_test(readers_share_and_writers_do_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

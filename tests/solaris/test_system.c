@@ -28,9 +28,8 @@ static void assert_sysinfo(int command, const char *expected)
     assert_int_equal(value[length], 'x');
 }
 
-static void sysinfo_knows_what_uname_does(void **state)
+TEST_ALONE(sysinfo_knows_what_uname_does)
 {
-    (void)state;
     struct utsname names;
     assert_int_equal(uname(&names), 0);
     assert_sysinfo(SI_SYSNAME, names.sysname);
@@ -41,9 +40,8 @@ static void sysinfo_knows_what_uname_does(void **state)
     assert_sysinfo(SI_SRPC_DOMAIN, names.domainname);
 }
 
-static void sysinfo_knows_the_machine(void **state)
+TEST_ALONE(sysinfo_knows_the_machine)
 {
-    (void)state;
     char value[300], expected[32];
     snprintf(expected, sizeof expected, "%u", (unsigned)gethostid());
     assert_sysinfo(SI_HW_SERIAL, expected);
@@ -70,9 +68,8 @@ static void assert_fails(int result, int error)
     assert_int_equal(errno, error);
 }
 
-static void sysinfo_refuses_nonsense(void **state)
+TEST_ALONE(sysinfo_refuses_nonsense)
 {
-    (void)state;
     char value[300] = "unchanged";
     assert_fails(sysinfo(12345, value, sizeof value), EINVAL);
     assert_fails(sysinfo(SI_HOSTNAME, value, -1), EINVAL);
@@ -100,17 +97,15 @@ static void set_names(void)
     _exit(0);
 }
 
-static void sysinfo_sets_names(void **state)
+TEST_ALONE(sysinfo_sets_names)
 {
-    (void)state;
     assert_exited(in_child(set_names), 0);
 }
 
 /* --- memory --- */
 
-static void memcntl_does_what_its_commands_say(void **state)
+TEST_ALONE(memcntl_does_what_its_commands_say)
 {
-    (void)state;
     size_t page = (size_t)PAGESIZE;
     unsigned char resident = 1;
     char *memory = shared_memory(page);
@@ -145,15 +140,13 @@ static void lock_everything(void)
     _exit(0);
 }
 
-static void memcntl_locks_address_spaces(void **state)
+TEST_ALONE(memcntl_locks_address_spaces)
 {
-    (void)state;
     assert_exited(in_child(lock_everything), 0);
 }
 
-static void memcntl_refuses_nonsense(void **state)
+TEST_ALONE(memcntl_refuses_nonsense)
 {
-    (void)state;
     char *memory = shared_memory((size_t)PAGESIZE);
     assert_fails(memcntl(memory + 1, 1, MC_LOCK, NULL, 0, 0), EINVAL);
     assert_fails(memcntl(memory, 1, 99, NULL, 0, 0), EINVAL);
@@ -187,9 +180,8 @@ static void bind_threads(void)
     _exit(0);
 }
 
-static void threads_are_bound(void **state)
+TEST_ALONE(threads_are_bound)
 {
-    (void)state;
     assert_exited(in_child(bind_threads), 0);
 }
 
@@ -220,15 +212,13 @@ static void bind_whole_process(void)
     _exit(0);
 }
 
-static void processes_are_bound_with_all_threads(void **state)
+TEST_ALONE(processes_are_bound_with_all_threads)
 {
-    (void)state;
     assert_exited(in_child(bind_whole_process), 0);
 }
 
-static void nonsense_is_not_bound(void **state)
+TEST_ALONE(nonsense_is_not_bound)
 {
-    (void)state;
     processorid_t before = 99;
     assert_fails(processor_bind(77, (id_t)P_MYID, 0, &before), EINVAL);
     assert_fails(processor_bind(P_PID, (id_t)P_MYID, -3, &before), EINVAL);
@@ -239,9 +229,8 @@ static void nonsense_is_not_bound(void **state)
     assert_int_equal(before, 99);
 }
 
-static void processors_have_a_state(void **state)
+TEST_ALONE(processors_have_a_state)
 {
-    (void)state;
     assert_int_equal(p_online(getcpuid(), P_STATUS), P_ONLINE);
     assert_fails(p_online(100000, P_STATUS), EINVAL);
     assert_fails(p_online(-1, P_STATUS), EINVAL);
@@ -250,9 +239,8 @@ static void processors_have_a_state(void **state)
 
 /* --- clocks --- */
 
-static void clocks_go_on(void **state)
+TEST_ALONE(clocks_go_on)
 {
-    (void)state;
     struct timespec now;
     hrtime_t start = gethrtime(), used = gethrvtime();
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -268,9 +256,8 @@ static void clocks_go_on(void **state)
 
 /* --- the process --- */
 
-static void processes_know_their_program(void **state)
+TEST_ALONE(processes_know_their_program)
 {
-    (void)state;
     char self[4096];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     assert_true(length > 0);
@@ -280,9 +267,8 @@ static void processes_know_their_program(void **state)
     assert_int_equal(issetugid(), 0);
 }
 
-static void fork1_forks(void **state)
+TEST_ALONE(fork1_forks)
 {
-    (void)state;
     int status = -1;
     pid_t child = fork1();
     if (child == 0)
@@ -290,25 +276,4 @@ static void fork1_forks(void **state)
     assert_true(child > 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(WEXITSTATUS(status), 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sysinfo_knows_what_uname_does),
-        cmocka_unit_test(sysinfo_knows_the_machine),
-        cmocka_unit_test(sysinfo_refuses_nonsense),
-        cmocka_unit_test(sysinfo_sets_names),
-        cmocka_unit_test(memcntl_does_what_its_commands_say),
-        cmocka_unit_test(memcntl_locks_address_spaces),
-        cmocka_unit_test(memcntl_refuses_nonsense),
-        cmocka_unit_test(threads_are_bound),
-        cmocka_unit_test(processes_are_bound_with_all_threads),
-        cmocka_unit_test(nonsense_is_not_bound),
-        cmocka_unit_test(processors_have_a_state),
-        cmocka_unit_test(clocks_go_on),
-        cmocka_unit_test(processes_know_their_program),
-        cmocka_unit_test(fork1_forks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

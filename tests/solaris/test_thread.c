@@ -28,9 +28,8 @@ static thread_t create(void *(*start)(void *), void *arg, long flags)
 
 /* --- creation --- */
 
-static void status_and_id_reach_the_joiner(void **state)
+TEST_ALONE(status_and_id_reach_the_joiner)
 {
-    (void)state;
     int marker;
     void *status = NULL;
     thread_t departed = 0;
@@ -47,9 +46,8 @@ static void *exit_deeply(void *arg)
     thr_exit(arg);
 }
 
-static void thr_exit_gives_the_status(void **state)
+TEST_ALONE(thr_exit_gives_the_status)
 {
-    (void)state;
     int marker;
     void *status = NULL;
     assert_int_equal(thr_join(create(exit_deeply, &marker, 0), NULL, &status), 0);
@@ -66,9 +64,8 @@ static void *compare_own_id(void *arg)
                : NULL;
 }
 
-static void a_thread_finds_its_id_written(void **state)
+TEST_ALONE(a_thread_finds_its_id_written)
 {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         void *status = NULL;
         thread_t before = written_id;
@@ -81,9 +78,8 @@ static void a_thread_finds_its_id_written(void **state)
     assert_int_equal(thr_main(), 1);
 }
 
-static void bad_arguments_create_nothing(void **state)
+TEST_ALONE(bad_arguments_create_nothing)
 {
-    (void)state;
     static char stack[4096];
     thread_t id = 77;
     assert_int_equal(thr_create(NULL, 0, NULL, NULL, 0, &id), EINVAL);
@@ -106,9 +102,8 @@ static void *own_stack(void *arg)
     return here < end && here >= end - stack->ss_size ? arg : NULL;
 }
 
-static void stacks_can_be_brought(void **state)
+TEST_ALONE(stacks_can_be_brought)
 {
-    (void)state;
     size_t size = 1024 * 1024;
     char *base = shared_memory(size);
     stack_t stack = {0};
@@ -126,9 +121,8 @@ static void stacks_can_be_brought(void **state)
     assert_int_equal(thr_stksegment(NULL), EFAULT);
 }
 
-static void the_smallest_stack_is_enough_for_nothing(void **state)
+TEST_ALONE(the_smallest_stack_is_enough_for_nothing)
 {
-    (void)state;
     thread_t id = 0;
     size_t size = SANITIZED ? 64 * THR_MIN_STACK : thr_min_stack();
     assert_int_equal(thr_create(NULL, size, return_argument, NULL, 0, &id), 0);
@@ -137,9 +131,8 @@ static void the_smallest_stack_is_enough_for_nothing(void **state)
 
 /* --- joining --- */
 
-static void wrong_threads_cannot_be_joined(void **state)
+TEST_ALONE(wrong_threads_cannot_be_joined)
 {
-    (void)state;
     sema_t go = DEFAULTSEMA;
     void *status = &go;
     thread_t departed = 5;
@@ -158,9 +151,8 @@ static void wrong_threads_cannot_be_joined(void **state)
     assert_ptr_equal(status, &go);
 }
 
-static void join_any_takes_each_once(void **state)
+TEST_ALONE(join_any_takes_each_once)
 {
-    (void)state;
     enum { COUNT = 60 };
     static char marks[COUNT];
     thread_t ids[COUNT];
@@ -184,9 +176,8 @@ static void *join_argument(void *arg)
 }
 
 /* Whichever of the two comes later learns it: all others wait in thr_join(). */
-static void joining_each_other_is_a_deadlock(void **state)
+TEST_ALONE(joining_each_other_is_a_deadlock)
 {
-    (void)state;
     static thread_t any = 0;
     void *status = NULL;
     thread_t id = create(join_argument, &any, 0);
@@ -197,9 +188,8 @@ static void joining_each_other_is_a_deadlock(void **state)
     assert_int_equal((intptr_t)status, EDEADLK);
 }
 
-static void of_two_joiners_one_gets_it(void **state)
+TEST_ALONE(of_two_joiners_one_gets_it)
 {
-    (void)state;
     sema_t go = DEFAULTSEMA;
     void *first = NULL, *second = NULL;
     thread_t target = create(wait_for_sema, &go, 0);
@@ -244,9 +234,8 @@ static void join_any_beside_a_joiner(void)
 }
 
 /* Often, because both threads may have ended, one, or none when the joiner looks. */
-static void join_any_leaves_threads_that_others_wait_for(void **state)
+TEST_ALONE(join_any_leaves_threads_that_others_wait_for)
 {
-    (void)state;
     for (int i = 0; i < 50; i++)
         join_any_beside_a_joiner();
 }
@@ -261,9 +250,8 @@ static void *say_ran(void *arg)
     return arg;
 }
 
-static void suspended_threads_start_on_demand(void **state)
+TEST_ALONE(suspended_threads_start_on_demand)
 {
-    (void)state;
     sema_t go = DEFAULTSEMA;
     ran = 0;
     thread_t id = create(say_ran, NULL, THR_SUSPENDED);
@@ -298,9 +286,8 @@ static void note_and_pass_on(int sig)
     _lwp_kill(_lwp_self(), SIGUSR2);
 }
 
-static void signals_reach_one_thread(void **state)
+TEST_ALONE(signals_reach_one_thread)
 {
-    (void)state;
     sema_t go = DEFAULTSEMA;
     struct sigaction note = {.sa_handler = note_thread};
     struct sigaction pass = {.sa_handler = note_and_pass_on};
@@ -332,9 +319,8 @@ static void *tell_mask(void *arg)
     return thr_sigsetmask(SIG_BLOCK, NULL, arg) == 0 ? arg : NULL;
 }
 
-static void the_mask_is_inherited(void **state)
+TEST_ALONE(the_mask_is_inherited)
 {
-    (void)state;
     sigset_t block, before, seen;
     void *status = NULL;
     sigemptyset(&block);
@@ -349,9 +335,8 @@ static void the_mask_is_inherited(void **state)
 
 /* --- attributes --- */
 
-static void priorities_are_linuxs(void **state)
+TEST_ALONE(priorities_are_linuxs)
 {
-    (void)state;
     int priority = 17;
     assert_int_equal(thr_getprio(thr_self(), &priority), 0);
     assert_int_equal(priority, 0);
@@ -362,9 +347,8 @@ static void priorities_are_linuxs(void **state)
     assert_int_equal(thr_getprio(thr_self(), NULL), EINVAL);
 }
 
-static void concurrency_is_a_number(void **state)
+TEST_ALONE(concurrency_is_a_number)
 {
-    (void)state;
     assert_int_equal(thr_setconcurrency(4), 0);
     assert_int_equal(thr_getconcurrency(), 4);
     assert_int_equal(thr_setconcurrency(-1), EINVAL);
@@ -388,9 +372,8 @@ static void *use_key(void *arg)
     return value;
 }
 
-static void keys_hold_a_value_per_thread(void **state)
+TEST_ALONE(keys_hold_a_value_per_thread)
 {
-    (void)state;
     int three = 3, four = 4;
     void *status = NULL;
     destroyed = 0;
@@ -416,9 +399,8 @@ static void *create_once(void *arg)
     return thr_keycreate_once(&once_key, NULL) == 0 ? (void *)(intptr_t)(once_key + 1) : arg;
 }
 
-static void once_keys_are_made_once(void **state)
+TEST_ALONE(once_keys_are_made_once)
 {
-    (void)state;
     thread_t ids[8];
     for (int i = 0; i < 8; i++)
         ids[i] = create(create_once, NULL, 0);
@@ -438,9 +420,8 @@ static void *posix_thread(void *arg)
     return thr_self() > 1 && !thr_main() && thr_kill(thr_self(), 0) == 0 ? arg : NULL;
 }
 
-static void posix_threads_have_ids_too(void **state)
+TEST_ALONE(posix_threads_have_ids_too)
 {
-    (void)state;
     thread_t id = 0;
     pthread_t handle;
     void *status = NULL;
@@ -449,30 +430,4 @@ static void posix_threads_have_ids_too(void **state)
     assert_ptr_equal(status, &id);
     assert_int_equal(thr_kill(id, 0), ESRCH);
     assert_int_equal(thr_join(id, NULL, NULL), ESRCH);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(status_and_id_reach_the_joiner),
-        cmocka_unit_test(thr_exit_gives_the_status),
-        cmocka_unit_test(a_thread_finds_its_id_written),
-        cmocka_unit_test(bad_arguments_create_nothing),
-        cmocka_unit_test(stacks_can_be_brought),
-        cmocka_unit_test(the_smallest_stack_is_enough_for_nothing),
-        cmocka_unit_test(wrong_threads_cannot_be_joined),
-        cmocka_unit_test(join_any_takes_each_once),
-        cmocka_unit_test(joining_each_other_is_a_deadlock),
-        cmocka_unit_test(of_two_joiners_one_gets_it),
-        cmocka_unit_test(join_any_leaves_threads_that_others_wait_for),
-        cmocka_unit_test(suspended_threads_start_on_demand),
-        cmocka_unit_test(signals_reach_one_thread),
-        cmocka_unit_test(the_mask_is_inherited),
-        cmocka_unit_test(priorities_are_linuxs),
-        cmocka_unit_test(concurrency_is_a_number),
-        cmocka_unit_test(keys_hold_a_value_per_thread),
-        cmocka_unit_test(once_keys_are_made_once),
-        cmocka_unit_test(posix_threads_have_ids_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wire_record DIRECTORY: hold conversations with the rsmd of this build, and write them down for
  * test_wire (wire.h describes the text). Every type of message is in them. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/codec.h"
 #include "messages.h"
 #include "cluster/proto.h"
@@ -251,7 +246,6 @@ static struct rsm_import_connect_reply import_as(char letter, uint32_t segment_i
 
 static void greetings(void **state)
 {
-    (void)state;
     hello('a');
     remark("HELLO comes once");
     ASK('a', RSM_ST_PROTOCOL, .type = RSM_MSG_HELLO, .u.hello = {.node = WIRE_OWN});
@@ -264,7 +258,6 @@ static void greetings(void **state)
 
 static void look_around(void **state)
 {
-    (void)state;
     hello('a');
     ASK('a', RSM_ST_OK, .type = RSM_MSG_CONTROLLER, .u.controller = {.name = "sci0"});
     ASK('a', RSM_ST_NO_CONTROLLER, .type = RSM_MSG_CONTROLLER, .u.controller = {.name = "sci9"});
@@ -351,7 +344,6 @@ static void shared_segment(void)
 
 static void segments(void **state)
 {
-    (void)state;
     hello('a');
     hello('b');
     remark("an extent first, then a segment on it");
@@ -410,7 +402,6 @@ static void segments(void **state)
 
 static void events(void **state)
 {
-    (void)state;
     hello('a');
     hello('b');
     struct published made = publish_as('a', "sci0", 21);
@@ -480,7 +471,6 @@ static struct rsm_cluster_msg wanted(uint32_t request, uint32_t segment_id)
 
 static void other_host(void **state)
 {
-    (void)state;
     link_up();
     hello('a');
     struct published made = publish_as('a', "far0", 31);
@@ -521,7 +511,6 @@ static void other_host(void **state)
 
 static void other_host_refused(void **state)
 {
-    (void)state;
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_HELLO};
     connect_as(WIRE_PEER);
     msg.u.hello = (struct rsm_cluster_hello){.magic = RSM_CLUSTER_MAGIC,
@@ -557,7 +546,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     assert_int_equal(fclose(out), 0);
     wire_drop_fds();
     daemon_stop(&served);

@@ -3,11 +3,8 @@
  * words have another order than the messages. Each decimal number that a recording gives for a field's bytes
  * was written by the processor that recorded it. */
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "cluster/proto.h"
 #include "protocol/proto.h"
 
@@ -118,7 +115,6 @@ static void recording(void **state)
 /* The recordings do say numbers. */
 static void numbers_were_compared(void **state)
 {
-    (void)state;
     assert_true(values > 10);
 }
 

@@ -19,7 +19,6 @@ static char logged[4096];
 
 static void keep(enum rsmcore_log_level level, const char *text)
 {
-    (void)level;
     strncat(logged, text, sizeof logged - strlen(logged) - 1);
 }
 
@@ -30,9 +29,8 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void calls_say_so(void **state)
+TEST_ALONE(calls_say_so)
 {
-    (void)state;
     char name[] = "sci0";
     struct daemon daemon;
     struct rsmcore_control *control = NULL;
@@ -53,9 +51,8 @@ static void calls_say_so(void **state)
 }
 
 /* What the header is does not depend on the version; what is said in it does. */
-static void the_daemon_says_version_and_hangs_up(void **state)
+TEST_ALONE(the_daemon_says_version_and_hangs_up)
 {
-    (void)state;
     struct daemon daemon;
     uint8_t bytes[RSM_PROTO_MESSAGE_MAX];
     uint32_t type = 0, sequence = 0;
@@ -77,11 +74,4 @@ static void the_daemon_says_version_and_hangs_up(void **state)
     assert_int_equal(status, RSM_ST_VERSION);
     expect_hangup(socket);
     daemon_stop(&daemon);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(calls_say_so),
-                                       cmocka_unit_test(the_daemon_says_version_and_hangs_up)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,6 @@
  * the rsmd of this build: test_wire FILE... It says what it said then, up to numbers that are its
  * own choice; or, if it does not speak the protocol of the recording any more, RSM_ST_VERSION to
  * the first HELLO and nothing else. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "protocol/sharedmem.h"
 #include "cluster/proto.h"
 #include "rsm/transport.h"

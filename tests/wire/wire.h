@@ -19,11 +19,7 @@
 #ifndef TESTS_WIRE_WIRE_H
 #define TESTS_WIRE_WIRE_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <stdbool.h>
-
+#include "system.h"
 #include "protocol/packet.h"
 #include "tests/unit/rsmd/peer.h"
 

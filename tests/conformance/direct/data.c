@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* That what is put and got is what arrives: lengths, elements, vectors, works, mappings. */
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "direct.h"
 #include "transport/instance.h"

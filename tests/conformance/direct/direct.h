@@ -11,11 +11,7 @@
 #ifndef TESTS_CONFORMANCE_DIRECT_H
 #define TESTS_CONFORMANCE_DIRECT_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "system.h"
 #include "rsm/transport.h"
 #include "suite.h"
 

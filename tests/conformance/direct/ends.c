@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The end of an offer, of the exporter's node, and of an importer: what lands, who learns of it. */
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/status.h"
 #include "direct.h"
 #include "module.h"

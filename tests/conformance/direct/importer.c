@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes that run the import half. */
 #include <dirent.h>
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/status.h"
 #include "direct.h"
@@ -144,7 +134,6 @@ __attribute__((noreturn)) static void be_importer(const struct ticket *ticket, s
 pid_t importer(const struct stand *stand, const struct ticket *ticket, struct claim claim,
                importer_body body, void *argument)
 {
-    (void)stand;
     started++;
     fflush(NULL);
     pid_t pid = fork();

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A process that does to the node half what rsmd does, as the judge asks by packets. */
 #include <dirent.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "module.h"
 #include "packet.h"
@@ -168,7 +161,6 @@ enum { KEPT_SIGNALS = sizeof kept_signals / sizeof kept_signals[0] };
 
 static void on_kept_signal(int number)
 {
-    (void)number;
 }
 
 static bool handlers_changed(void)

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* When others see what was written: order, complete, and gets that are fresh. */
-#include <sched.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "direct.h"
 
 enum { ORDER_MS = 700, FLAG_AT = 64, DATA_BYTES = 2048 };

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an importer reaches that claims more than it was granted, and what a false offer does. */
-#include <fcntl.h>
-#include <signal.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/status.h"
 #include "direct.h"
 
@@ -178,7 +173,6 @@ static bool is_refusal(enum rsm_status status)
 
 static void do_nothing(struct importing *self)
 {
-    (void)self;
 }
 
 /* One lie: the connect is refused, or it connects, which then has to be harmless. */

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Beyond the list of checks: functions that librsm does not have, and hostile arguments of functions that take no
  * handle, or that move blocks. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "segments_peer.h"
 
 enum { UNTOUCHED = 77 };

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Beyond the list of checks: what happens to a segment that several processes have. */
-#include <stdatomic.h>
-#include <unistd.h>
-
 #include "segments_peer.h"
 
 static sci_callback_action_t count_connects(void *argument, sci_local_segment_t segment,
                                             sci_segment_cb_reason_t reason, unsigned node,
                                             unsigned adapter, sci_error_t error)
 {
-    (void)segment;
-    (void)adapter;
     if (reason == SCI_CB_CONNECT && node == node_b() && error == SCI_ERR_OK)
         atomic_fetch_add((atomic_uint *)argument, 1);
     return SCI_CALLBACK_CONTINUE;

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks 90 and 91: broadcast. Segments refuse it; data interrupts have it. */
-#include <stdatomic.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "peer.h"
 #include "segments_peer.h"
 
@@ -106,7 +102,7 @@ static void expect_message_at(struct actor *b, unsigned wanted)
     HOLDS(order.length == sizeof wanted && memcmp(order.bytes, &wanted, sizeof wanted) == 0);
 }
 
-static void send(sci_remote_data_interrupt_t group, unsigned message)
+static void send_one(sci_remote_data_interrupt_t group, unsigned message)
 {
     SUCCEEDS(SCITriggerDataInterrupt, group, &message, sizeof message, 0);
 }
@@ -118,7 +114,7 @@ static unsigned send_until_there(sci_remote_data_interrupt_t group, sci_local_da
 {
     for (int64_t end = now_ms() + LONG_MS;; message++) {
         struct b_order order = {.data = true, .length = sizeof message};
-        send(group, message);
+        send_one(group, message);
         expect_message(own, message);
         int error = b_tell(b, b_wait, &order);
         if (error != SCI_ERR_TIMEOUT || now_ms() >= end) {
@@ -137,16 +133,16 @@ CONFORMANCE(X, 14, "a trigger of a group reaches all who have the number, also w
     begin_as_a();
     sci_local_data_interrupt_t own = create_data(0);
     sci_remote_data_interrupt_t group = connect_group();
-    send(group, 1);
+    send_one(group, 1);
     expect_message(own, 1);
     B_OK(b, create, .data = true, .number = NUMBER);
     unsigned next = send_until_there(group, own, b, 2);
-    send(group, next);
+    send_one(group, next);
     expect_message(own, next);
     expect_message_at(b, next);
     /* One that goes, and comes again. */
     B_OK(b, remove, .data = true);
-    send(group, 4);
+    send_one(group, 4);
     expect_message(own, 4);
     B_OK(b, create, .data = true, .number = NUMBER);
     (void)send_until_there(group, own, b, 5);
@@ -156,12 +152,12 @@ CONFORMANCE(X, 14, "a trigger of a group reaches all who have the number, also w
     expect_message(own, 6);
     expect_message_at(b, 6);
     actor_kill(b);
-    send(group, 7);
+    send_one(group, 7);
     expect_message(own, 7);
     SUCCEEDS(SCIRemoveDataInterrupt, own, 0);
     GIVES(SCI_ERR_NOT_CONNECTED, SCITriggerDataInterrupt, group, &own, 4, 0);
     own = create_data(0);
-    send(group, 8);
+    send_one(group, 8);
     expect_message(own, 8);
     SUCCEEDS(SCIDisconnectDataInterrupt, group, 0);
     GIVES(SCI_ERR_ILLEGAL_PARAMETER, SCITriggerDataInterrupt, group, &own, 4, 0);
@@ -181,7 +177,7 @@ CONFORMANCE(X, 15,
     GIVES(SCI_ERR_OUT_OF_RANGE, SCITriggerDataInterrupt, group, bytes, B_DATA + 1, 0);
     GIVES(SCI_ERR_ILLEGAL_PARAMETER, SCITriggerDataInterrupt, group, NULL, 1, 0);
     for (unsigned i = 0; i < KEPT; i++) {
-        send(group, i);
+        send_one(group, i);
         expect_message(own, i);
     }
     unsigned message = KEPT, length = sizeof message;
@@ -189,7 +185,7 @@ CONFORMANCE(X, 15,
     expect_message(own, KEPT);
     for (unsigned i = 0; i < KEPT; i++)
         expect_message_at(b, i);
-    send(group, KEPT + 1);
+    send_one(group, KEPT + 1);
     expect_message(own, KEPT + 1);
     expect_message_at(b, KEPT + 1);
     GIVES(SCI_ERR_TIMEOUT, SCIWaitForDataInterrupt, own, &message, &length, 0, 0);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Beyond the list of checks: callbacks end what other threads are ending at that moment. */
-#include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "sisci.h"
 
@@ -34,8 +30,6 @@ static sci_callback_action_t end_something(void *argument, sci_local_interrupt_t
                                            sci_error_t status)
 {
     struct ender *ender = argument;
-    (void)interrupt;
-    (void)status;
     sem_post(&ender->entered);
     (void)await(&ender->may_go);
     ender->error = ender->close != NULL

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Beyond the list of checks: callbacks share threads, and wait for each other nevertheless. */
 #include <dirent.h>
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "dma.h"
 
@@ -76,16 +69,12 @@ static void *end_at_once(void *unused)
 static sci_callback_action_t post_interrupt(void *semaphore, sci_local_interrupt_t interrupt,
                                             sci_error_t status)
 {
-    (void)interrupt;
-    (void)status;
     sem_post(semaphore);
     return SCI_CALLBACK_CONTINUE;
 }
 
 static sci_callback_action_t post_dma(void *semaphore, sci_dma_queue_t queue, sci_error_t status)
 {
-    (void)queue;
-    (void)status;
     sem_post(semaphore);
     return SCI_CALLBACK_CONTINUE;
 }
@@ -203,8 +192,6 @@ static void descend(struct level *level)
 static sci_callback_action_t descend_by_interrupt(void *level, sci_local_interrupt_t interrupt,
                                                   sci_error_t status)
 {
-    (void)interrupt;
-    (void)status;
     descend(level);
     return SCI_CALLBACK_CONTINUE;
 }
@@ -213,10 +200,6 @@ static sci_callback_action_t descend_by_segment(void *level, sci_local_segment_t
                                                 sci_segment_cb_reason_t reason, unsigned node,
                                                 unsigned adapter, sci_error_t error)
 {
-    (void)segment;
-    (void)node;
-    (void)adapter;
-    (void)error;
     if (reason == SCI_CB_CONNECT)
         descend(level);
     return SCI_CALLBACK_CONTINUE;
@@ -273,8 +256,6 @@ static sci_callback_action_t be_inside(void *argument, sci_local_interrupt_t int
                                        sci_error_t status)
 {
     struct busy *own_busy = argument;
-    (void)interrupt;
-    (void)status;
     if (atomic_fetch_add(&own_busy->inside, 1) != 0)
         atomic_store(&own_busy->together, true);
     if (atomic_fetch_add(&own_busy->calls, 1) % 64 == 0)
@@ -366,8 +347,6 @@ CONFORMANCE(X, 35, "of three hundred interrupts each is called, and removed at o
 static sci_callback_action_t leave(void *called, sci_local_interrupt_t interrupt,
                                    sci_error_t status)
 {
-    (void)interrupt;
-    (void)status;
     sem_post(called);
     pthread_exit(NULL);
 }

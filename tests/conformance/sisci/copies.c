@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks 65 to 71: copies and sequences. */
-#include <string.h>
-#include <unistd.h>
-
 #include "segments_peer.h"
 
 static volatile uint8_t *mapped(sci_remote_segment_t segment, size_t offset, size_t size,

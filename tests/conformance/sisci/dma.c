@@ -2,12 +2,7 @@
 /* Checks 72 to 81: DMA queues. */
 #include "dma.h"
 
-#include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "peer.h"
 

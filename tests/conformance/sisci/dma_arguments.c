@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* DMA queues against hostile arguments; what transfers may be between; queries. */
-#include <stdatomic.h>
-#include <string.h>
-#include <time.h>
-
 #include "dma.h"
 
 /* ---------------------------------------------------------------- hostile arguments */
@@ -65,8 +61,6 @@ CONFORMANCE(X, 80, "handles that are none, stale, or of another kind are refused
 
 static sci_callback_action_t no_callback(void *argument, sci_dma_queue_t queue, sci_error_t status)
 {
-    (void)queue;
-    (void)status;
     atomic_fetch_add((atomic_uint *)argument, 1);
     return SCI_CALLBACK_CONTINUE;
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* DMA queues: ends at any moment, callbacks, waits, threads and kills. */
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "dma.h"
 
@@ -31,7 +24,6 @@ struct told {
 static sci_callback_action_t note(void *argument, sci_dma_queue_t queue, sci_error_t status)
 {
     struct told *told = argument;
-    (void)queue;
     atomic_store(&told->status, status);
     atomic_fetch_add(&told->calls, 1);
     sem_post(&told->called);
@@ -153,8 +145,6 @@ static sci_callback_action_t look_at_signals(void *argument, sci_dma_queue_t que
                                              sci_error_t status)
 {
     sigset_t blocked;
-    (void)queue;
-    (void)status;
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     bool good = sigismember(&blocked, SIGALRM) == 1 && sigismember(&blocked, SIGTERM) == 1 &&
                 sigismember(&blocked, SIGSEGV) == 0 && sigismember(&blocked, SIGBUS) == 0;
@@ -188,8 +178,6 @@ struct slow {
 static sci_callback_action_t call_slowly(void *argument, sci_dma_queue_t queue, sci_error_t status)
 {
     struct slow *slow = argument;
-    (void)queue;
-    (void)status;
     if (atomic_fetch_add(&slow->calls, 1) == 0) {
         sem_post(&slow->entered);
         (void)await(&slow->may_return);
@@ -210,8 +198,6 @@ static sci_callback_action_t remove_queue(void *argument, sci_local_interrupt_t 
                                           sci_error_t status)
 {
     struct remover *remover = argument;
-    (void)interrupt;
-    (void)status;
     remover->error = ERROR_OF(SCIRemoveDMAQueue, atomic_load(&remover->queue), 0);
     remover->calls = atomic_load(&remover->slow->calls);
     sem_post(&remover->has_ended);
@@ -400,9 +386,6 @@ CONFORMANCE(X, 90, "eight threads transfer over queues of their own, and leave n
 
 static sci_callback_action_t count_call(void *argument, sci_dma_queue_t queue, sci_error_t status)
 {
-    (void)argument;
-    (void)queue;
-    (void)status;
     atomic_fetch_add(&called, 1);
     return SCI_CALLBACK_CONTINUE;
 }

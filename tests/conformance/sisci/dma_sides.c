@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dma.h"
 
-#include <string.h>
-
 sci_dma_queue_t dma_queue(unsigned max_entries)
 {
     sci_dma_queue_t queue = NULL;

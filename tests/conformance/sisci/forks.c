@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Beyond the list of checks: forked children, which begin anew. */
-#include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "sisci.h"
 
@@ -43,7 +38,6 @@ static int in_child(child_function *function, void *argument)
 static int ask_as_other_node(void *unused)
 {
     unsigned node = 0;
-    (void)unused;
     act_as_importer();
     CHILD_NEEDS(ERROR_OF(SCIInitialize, 0) == SCI_ERR_OK);
     CHILD_NEEDS(ERROR_OF(SCIGetLocalNodeId, ADAPTER, &node, 0) == SCI_ERR_OK && node == node_b());
@@ -79,8 +73,6 @@ static sci_callback_action_t take_time(void *argument, sci_local_interrupt_t int
                                        sci_error_t status)
 {
     struct slow *slow = argument;
-    (void)interrupt;
-    (void)status;
     sem_post(&slow->entered);
     usleep(300000);
     atomic_store(&slow->returned, true);
@@ -102,7 +94,6 @@ static int close_while_removing(void *unused)
     sci_desc_t other;
     pthread_t thread;
     unsigned number = 9;
-    (void)unused;
     sem_init(&slow.entered, 0, 0);
     CHILD_NEEDS(desc() != NULL);
     CHILD_NEEDS(ERROR_OF(SCIOpen, &other, 0) == SCI_ERR_OK);
@@ -132,8 +123,6 @@ static sci_callback_action_t fork_in_callback(void *argument, sci_local_interrup
                                               sci_error_t status)
 {
     struct forker *forker = argument;
-    (void)interrupt;
-    (void)status;
     forker->status = in_child(close_while_removing, NULL);
     sem_post(&forker->has_ended);
     return SCI_CALLBACK_CONTINUE;

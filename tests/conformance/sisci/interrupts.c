@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks 82 to 89: interrupts and data interrupts. */
-#include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <time.h>
 
 #include "peer.h"
 
@@ -296,7 +290,6 @@ static sci_callback_action_t take_next(void *argument, sci_local_data_interrupt_
 {
     struct stream *stream = argument;
     unsigned number;
-    (void)handle;
     memcpy(&number, data, sizeof number);
     if (status != SCI_ERR_OK || length != sizeof number || number != atomic_load(&stream->next))
         atomic_store(&stream->broken, true);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks 11 to 21: the library, nodes, queries. */
-#include <stdio.h>
-#include <string.h>
-
 #include "sisci.h"
 
 enum { DESCRIPTORS = 10, SOON_MS = 10000, UNKNOWN_NODE = 60000 };
@@ -256,7 +253,6 @@ CONFORMANCE(X, 13, "nodes are found by the names of hosts and adapters")
 
 static int open_only(void *bytes)
 {
-    (void)bytes;
     NEED(desc() != NULL);
     return 0;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "peer.h"
 
-#include <string.h>
-#include <unistd.h>
-
 static union {
     sci_local_interrupt_t plain;
     sci_local_data_interrupt_t data;
@@ -108,7 +105,6 @@ int b_stream(void *bytes)
 
 int b_terminate(void *bytes)
 {
-    (void)bytes;
     SCITerminate();
     return 0;
 }

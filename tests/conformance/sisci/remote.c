@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks 43 to 55: remote segments. */
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "segments_peer.h"
 
 static volatile uint8_t *mapped(sci_remote_segment_t segment, size_t offset, size_t size,

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Beyond the list of checks: hostile arguments, callbacks that end what they belong to, threads,
  * growth. */
-#include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <unistd.h>
 
 #include "peer.h"
 
@@ -167,8 +163,6 @@ static sci_callback_action_t count_call(void *argument, sci_local_interrupt_t in
                                         sci_error_t status)
 {
     struct calls *calls = argument;
-    (void)interrupt;
-    (void)status;
     if (calls->remove != NULL)
         calls->error = ERROR_OF(SCIRemoveInterrupt, atomic_load(&calls->remove), 0);
     if (calls->close != NULL)
@@ -274,8 +268,6 @@ static sci_callback_action_t leave_address(void *argument, sci_local_interrupt_t
 {
     struct calls *calls = argument;
     volatile uint64_t local[64];
-    (void)interrupt;
-    (void)status;
     for (unsigned i = 0; i < 64; i++)
         local[i] = i + 1000;
     __asm__ volatile("" : "=r"(calls->left) : "0"(&local[0]));
@@ -311,8 +303,6 @@ struct worker {
 static sci_callback_action_t count_data(void *argument, sci_local_data_interrupt_t interrupt,
                                         void *data, unsigned length, sci_error_t status)
 {
-    (void)interrupt;
-    (void)data;
     atomic_fetch_add((_Atomic unsigned *)argument, length == 4 && status == SCI_ERR_OK);
     return SCI_CALLBACK_CONTINUE;
 }

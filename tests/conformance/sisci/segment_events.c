@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks 56 to 64: events and callbacks of segments. */
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "segments_peer.h"
 
@@ -48,7 +41,6 @@ static sci_callback_action_t on_local(void *argument, sci_local_segment_t segmen
                                       sci_segment_cb_reason_t reason, unsigned node,
                                       unsigned adapter, sci_error_t error)
 {
-    (void)segment;
     return argument == &heard && adapter == ADAPTER ? note(reason, node, error)
                                                     : SCI_CALLBACK_CANCEL;
 }
@@ -56,7 +48,6 @@ static sci_callback_action_t on_local(void *argument, sci_local_segment_t segmen
 static sci_callback_action_t on_remote(void *argument, sci_remote_segment_t segment,
                                        sci_segment_cb_reason_t reason, sci_error_t error)
 {
-    (void)segment;
     return argument == &heard ? note(reason, 0, error) : SCI_CALLBACK_CANCEL;
 }
 

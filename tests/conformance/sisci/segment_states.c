@@ -3,9 +3,6 @@
  * along each edge. */
 #include "segment_states.h"
 
-#include <stdatomic.h>
-#include <unistd.h>
-
 #include "segments_peer.h"
 
 /* ---------------------------------------------------------------- local segments */

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks 22 to 42: local segments. */
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "segments_peer.h"
 
 static sci_error_t create(sci_local_segment_t *made, unsigned id, size_t size, unsigned flags)

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks 92 to 95: cache synchronisation, ends, and use by two threads. */
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "segments_peer.h"
 
 /* Of this thread: another's work, or a machine that stalls, does not count. */
@@ -69,7 +63,6 @@ static int have_everything(void *unused)
     sci_local_interrupt_t plain;
     sci_local_data_interrupt_t data;
     sci_remote_interrupt_t trigger;
-    (void)unused;
     NEED(desc() != NULL && ERROR_OF(SCIGetLocalNodeId, ADAPTER, &node, 0) == SCI_ERR_OK);
     NEED(ERROR_OF(SCICreateSegment, desc(), &segment, SEGMENT, SIZE, on_segment, NULL,
                   SCI_FLAG_USE_CALLBACK) == SCI_ERR_OK);
@@ -98,13 +91,11 @@ static int have_everything(void *unused)
 
 static int close_all(void *unused)
 {
-    (void)unused;
     return (int)ERROR_OF(SCIClose, desc(), 0);
 }
 
 static int terminate(void *unused)
 {
-    (void)unused;
     SCITerminate();
     return 0;
 }
@@ -195,7 +186,6 @@ static sci_callback_action_t hear(void *argument, sci_local_data_interrupt_t int
 {
     struct life *life = argument;
     unsigned expected = atomic_load(&life->heard) + 1;
-    (void)interrupt;
     if (status == SCI_ERR_OK && length == sizeof expected &&
         memcmp(data, &expected, sizeof expected) == 0)
         atomic_store(&life->heard, expected);

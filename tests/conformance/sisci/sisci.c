@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sisci.h"
 
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 enum { ALARM_US = 2000 };
 
@@ -66,7 +62,6 @@ unsigned node_b(void)
 
 static void on_alarm(int signal)
 {
-    (void)signal;
 }
 
 static void set_alarms(suseconds_t every_us)

@@ -273,7 +273,6 @@ static unsigned work_count;
 
 static enum rsm_status submit_nothing(struct rsm_conn *conn, const struct rsm_work *work)
 {
-    (void)conn;
     if (work_count == RSM_WORK_MAX)
         return RSM_ST_BUSY;
     works[work_count++] = *work;
@@ -283,7 +282,6 @@ static enum rsm_status submit_nothing(struct rsm_conn *conn, const struct rsm_wo
 static unsigned poll_works(struct rsm_conn *conn, struct rsm_completion *taken, unsigned most)
 {
     unsigned count = 0;
-    (void)conn;
     for (; count < most && work_count > 0; count++)
         taken[count] = (struct rsm_completion){works[--work_count].cookie, RSM_ST_OK};
     return count;
@@ -308,7 +306,6 @@ static enum rsm_status map_writable(struct rsm_conn *conn, uint64_t offset, size
 {
     const struct skeleton_conn *skeleton = skeleton_of(conn);
     char *at = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *next = at;
-    (void)rights;
     if (at == MAP_FAILED || offset != 0 || fixed)
         return RSM_ST_MAP_FAILED;
     for (unsigned i = 0; i < skeleton->count; i++) {
@@ -324,7 +321,6 @@ static enum rsm_status map_writable(struct rsm_conn *conn, uint64_t offset, size
 
 static enum rsm_status unmap(struct rsm_conn *conn, void *address, size_t length)
 {
-    (void)conn;
     return munmap(address, length) == 0 ? RSM_ST_OK : RSM_ST_INVALID;
 }
 

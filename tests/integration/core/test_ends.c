@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segments that become unavailable, or end, while processes of two nodes are connected. */
-#include <unistd.h>
-
 #include "core/export.h"
 #include "verbs.h"
 
@@ -23,9 +21,8 @@ static struct cast begin(struct world *world)
     return cast;
 }
 
-static void an_unavailable_segment_keeps_its_connections(void **state)
+WORLD_TEST(an_unavailable_segment_keeps_its_connections)
 {
-    struct world *world = *state;
     struct cast cast = begin(world);
     TELL_OK(cast.exporter, unpublish, .flags = RSM_UNPUBLISH_KEEP_CONNECTIONS);
     TELL_GET(cast.second, connect, RSM_ST_NOT_FOUND, .slot = 1, .node = EXPORTER, .id = CORE_ID);
@@ -47,9 +44,8 @@ static void an_unavailable_segment_keeps_its_connections(void **state)
     TELL_OK(cast.exporter, destroy);
 }
 
-static void the_end_can_be_refused(void **state)
+WORLD_TEST(the_end_can_be_refused)
 {
-    struct world *world = *state;
     struct cast cast = begin(world);
     TELL_GET(cast.exporter, destroy, RSM_ST_BUSY, .flags = RSMCORE_DESTROY_UNUSED);
     TELL_OK(cast.first, put, .offset = 8, .value = 4);
@@ -60,9 +56,8 @@ static void the_end_can_be_refused(void **state)
     TELL_OK(cast.exporter, export, .length = LENGTH, .id = CORE_ID);
 }
 
-static void the_end_can_be_deferred(void **state)
+WORLD_TEST(the_end_can_be_deferred)
 {
-    struct world *world = *state;
     struct cast cast = begin(world);
     TELL_OK(cast.exporter, destroy, .flags = RSMCORE_DESTROY_DEFER);
     TELL_GET(cast.second, connect, RSM_ST_NOT_FOUND, .slot = 1, .node = EXPORTER, .id = CORE_ID);
@@ -84,14 +79,4 @@ static void the_end_can_be_deferred(void **state)
     for (int i = 0; i < 1000 && TELL(cast.second, complete) == RSM_ST_OK; i++)
         usleep(10000);
     TELL_GET(cast.second, complete, RSM_ST_ABORTED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(an_unavailable_segment_keeps_its_connections),
-        WORLD_TEST(the_end_can_be_refused),
-        WORLD_TEST(the_end_can_be_deferred),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,9 +39,10 @@ static void expect_record(struct actor *actor, actor_function verb, enum rsm_rec
     assert_int_equal(order.record.node, node);
 }
 
-static void ends_and_records_cross(void **state)
+#define TEST(name) TEST_BETWEEN(name, set_up, tear_down)
+
+TEST(ends_and_records_cross)
 {
-    (void)state;
     TELL_OK(exporter, allocate, .length = LENGTH);
     TELL_OK(exporter, record_export);
     TELL_OK(exporter, publish, .id = CORE_ID);
@@ -75,9 +76,8 @@ static void ends_and_records_cross(void **state)
     expect_record(importer, core_wait_loss, RSM_RECORD_LOST, EXPORTER);
 }
 
-static void interrupts_cross(void **state)
+TEST(interrupts_cross)
 {
-    (void)state;
     TELL_OK(exporter, interrupt, .flags = RSM_INTERRUPT_DATA, .id = 0);
     TELL_GET(importer, find, RSM_ST_NOT_FOUND, .node = EXPORTER, .flags = RSM_INTERRUPT_DATA,
              .id = 1);
@@ -92,15 +92,4 @@ static void interrupts_cross(void **state)
     while (core_tell(importer, core_trigger, &last) == RSM_ST_OK) /* until its daemon has noticed */
         last.value++;
     TELL_GET(importer, trigger, RSM_ST_NOT_FOUND, .length = 8);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(ends_and_records_cross),
-        TEST(interrupts_cross),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Named interrupts between processes of two nodes of a host. */
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "process.h"
 #include "harness.h"
 #include "verbs.h"
@@ -11,9 +7,8 @@
 enum { OWNER = 1, SENDER = 2, PLAIN = RSM_INTERRUPT_PLAIN, DATA = RSM_INTERRUPT_DATA };
 enum { LONG_MS = 20000 };
 
-static void triggers_are_counted(void **state)
+WORLD_TEST(triggers_are_counted)
 {
-    struct world *world = *state;
     struct actor *owner = actor_start(world, OWNER), *sender = actor_start(world, SENDER);
     TELL_OK(owner, interrupt, .flags = PLAIN, .id = 7);
     TELL_GET(sender, find, RSM_ST_NOT_FOUND, .node = OWNER, .flags = PLAIN, .id = 8);
@@ -45,10 +40,9 @@ static void triggers_are_counted(void **state)
     TELL_OK(owner, remove);
 }
 
-static void numbers_are_the_nodes(void **state)
+WORLD_TEST(numbers_are_the_nodes)
 {
     static const uint32_t numbers[] = {0, 1, 9573, 0x30003, 0x80000001, UINT32_MAX};
-    struct world *world = *state;
     struct actor *owner = actor_start(world, OWNER), *other = actor_start(world, OWNER);
     struct actor *elsewhere = actor_start(world, SENDER);
     for (int i = 0; i < 6; i++) {
@@ -71,9 +65,8 @@ static void numbers_are_the_nodes(void **state)
     }
 }
 
-static void messages_arrive_whole_and_in_order(void **state)
+WORLD_TEST(messages_arrive_whole_and_in_order)
 {
-    struct world *world = *state;
     struct actor *owner = actor_start(world, OWNER), *sender = actor_start(world, SENDER);
     TELL_OK(owner, interrupt, .flags = DATA, .id = 1);
     TELL_OK(sender, find, .node = OWNER, .flags = DATA, .id = 1);
@@ -105,10 +98,9 @@ static void messages_arrive_whole_and_in_order(void **state)
     TELL_OK(owner, remove);
 }
 
-static void a_number_can_be_shared(void **state)
+WORLD_TEST(a_number_can_be_shared)
 {
     enum { SHARED = RSM_INTERRUPT_SHARED };
-    struct world *world = *state;
     struct actor *first = actor_start(world, OWNER), *second = actor_start(world, OWNER);
     struct actor *sender = actor_start(world, SENDER);
     TELL_OK(first, interrupt, .flags = DATA, .id = 4, .node = SHARED);
@@ -145,14 +137,10 @@ static void a_number_can_be_shared(void **state)
     TELL_OK(first, remove);
 }
 
-static void only_the_same_user_shares(void **state)
+WORLD_TEST(only_the_same_user_shares)
 {
     enum { SHARED = RSM_INTERRUPT_SHARED };
-    struct world *world = *state;
-    if (geteuid() != 0) {
-        print_message("not run: only root can be several users\n");
-        skip();
-    }
+    case_needs_root();
     pid_t daemon = world_daemon_start(world, OWNER);
     struct actor *owner = actor_start_as(world, OWNER, UNPRIVILEGED_UID);
     struct actor *stranger = actor_start_as(world, OWNER, UNPRIVILEGED_UID - 1);
@@ -164,9 +152,8 @@ static void only_the_same_user_shares(void **state)
     world_daemon_end(daemon);
 }
 
-static void waiting_ends(void **state)
+WORLD_TEST(waiting_ends)
 {
-    struct world *world = *state;
     struct actor *owner = actor_start(world, OWNER);
     TELL_OK(owner, interrupt, .flags = DATA, .id = 1);
     TELL_GET(owner, cancel_interrupt, RSM_ST_STALE);
@@ -180,13 +167,9 @@ static void waiting_ends(void **state)
     TELL_OK(owner, remove);
 }
 
-static void only_who_may_triggers(void **state)
+WORLD_TEST(only_who_may_triggers)
 {
-    struct world *world = *state;
-    if (geteuid() != 0) {
-        print_message("not run: only root can be several users\n");
-        skip();
-    }
+    case_needs_root();
     pid_t daemon = world_daemon_start(world, OWNER);
     struct actor *owner = actor_start_as(world, OWNER, UNPRIVILEGED_UID);
     struct actor *stranger = actor_start_as(world, OWNER, UNPRIVILEGED_UID - 1);
@@ -203,9 +186,8 @@ static void only_who_may_triggers(void **state)
 }
 
 /* Who has the counter posts without a request: a daemon that stands still does not matter. */
-static void a_trigger_needs_no_daemon(void **state)
+WORLD_TEST(a_trigger_needs_no_daemon)
 {
-    struct world *world = *state;
     struct actor *owner = actor_start(world, OWNER), *sender = actor_start(world, SENDER);
     TELL_OK(owner, interrupt, .flags = PLAIN, .id = 7);
     TELL_OK(sender, find, .node = OWNER, .flags = PLAIN, .id = 7);
@@ -223,10 +205,9 @@ static void a_trigger_needs_no_daemon(void **state)
     TELL_OK(owner, remove);
 }
 
-static void plain_ones_are_shared(void **state)
+WORLD_TEST(plain_ones_are_shared)
 {
     enum { SHARED = RSM_INTERRUPT_SHARED };
-    struct world *world = *state;
     struct actor *first = actor_start(world, OWNER), *second = actor_start(world, OWNER);
     struct actor *sender = actor_start(world, SENDER);
     TELL_OK(first, interrupt, .flags = PLAIN, .id = 4, .node = SHARED);
@@ -267,13 +248,9 @@ static unsigned counters_of(const struct actor *actor)
 }
 
 /* Whoever has the counter can take triggers away, so other users do not get it. */
-static void strangers_get_no_counter(void **state)
+WORLD_TEST(strangers_get_no_counter)
 {
-    struct world *world = *state;
-    if (geteuid() != 0) {
-        print_message("not run: only root can be several users\n");
-        skip();
-    }
+    case_needs_root();
     if (!process_sees_others()) {
         print_message("not run: without CAP_SYS_PTRACE nobody sees what other users have mapped\n");
         skip();
@@ -299,21 +276,4 @@ static void strangers_get_no_counter(void **state)
         actor_stop(senders[i]);
     actor_stop(owner);
     world_daemon_end(daemon);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(triggers_are_counted),
-        WORLD_TEST(numbers_are_the_nodes),
-        WORLD_TEST(messages_arrive_whole_and_in_order),
-        WORLD_TEST(a_number_can_be_shared),
-        WORLD_TEST(only_the_same_user_shares),
-        WORLD_TEST(waiting_ends),
-        WORLD_TEST(only_who_may_triggers),
-        WORLD_TEST(a_trigger_needs_no_daemon),
-        WORLD_TEST(plain_ones_are_shared),
-        WORLD_TEST(strangers_get_no_counter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,11 +5,10 @@
 
 enum { EXPORTER = 1, IMPORTER = 2, LENGTH = 4 * CORE_PAGE };
 
-static void maps_at_any_byte_show_the_same_memory(void **state)
+WORLD_TEST(maps_at_any_byte_show_the_same_memory)
 {
     static const uint64_t offsets[] = {0, 1, 7, 4095, 4096, 4097, 8191, 12288};
     enum { COUNT = sizeof offsets / sizeof offsets[0] };
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, EXPORTER), *importer = actor_start(world, IMPORTER);
     TELL_OK(exporter, allocate, .length = LENGTH);
     TELL_OK(exporter, publish, .id = CORE_ID);
@@ -39,9 +38,8 @@ static void maps_at_any_byte_show_the_same_memory(void **state)
     TELL_OK(importer, disconnect);
 }
 
-static void a_map_outlives_the_segment(void **state)
+WORLD_TEST(a_map_outlives_the_segment)
 {
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, EXPORTER), *importer = actor_start(world, IMPORTER);
     TELL_OK(exporter, allocate, .length = LENGTH);
     TELL_OK(exporter, publish, .id = CORE_ID);
@@ -55,9 +53,8 @@ static void a_map_outlives_the_segment(void **state)
     TELL_OK(importer, disconnect);
 }
 
-static void a_map_takes_a_free_place_that_is_asked_for(void **state)
+WORLD_TEST(a_map_takes_a_free_place_that_is_asked_for)
 {
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, EXPORTER), *importer = actor_start(world, IMPORTER);
     TELL_OK(exporter, allocate, .length = LENGTH);
     TELL_OK(exporter, publish, .id = CORE_ID);
@@ -75,14 +72,4 @@ static void a_map_takes_a_free_place_that_is_asked_for(void **state)
     TELL_OK(importer, unmap);
     TELL_OK(importer, map, .length = 8, .value = place);
     assert_int_equal(VALUE(importer, peek), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(maps_at_any_byte_show_the_same_memory),
-        WORLD_TEST(a_map_outlives_the_segment),
-        WORLD_TEST(a_map_takes_a_free_place_that_is_asked_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,9 +7,8 @@
 
 enum { EXPORTER = 1, IMPORTER = 2, LENGTH = 4 * CORE_PAGE };
 
-static void allocated_memory_is_shared_and_goes_with_its_segment(void **state)
+WORLD_TEST(allocated_memory_is_shared_and_goes_with_its_segment)
 {
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, EXPORTER), *importer = actor_start(world, IMPORTER);
     TELL_OK(exporter, allocate, .length = LENGTH);
     assert_int_equal(VALUE(exporter, load, .offset = LENGTH - 8), 0);
@@ -37,9 +36,8 @@ static void allocated_memory_is_shared_and_goes_with_its_segment(void **state)
     TELL_OK(importer, disconnect, .slot = 1);
 }
 
-static void allocated_memory_outlives_a_deferred_end(void **state)
+WORLD_TEST(allocated_memory_outlives_a_deferred_end)
 {
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, EXPORTER), *importer = actor_start(world, IMPORTER);
     TELL_OK(exporter, allocate, .length = LENGTH);
     TELL_OK(exporter, store, .offset = 8, .value = 5);
@@ -61,10 +59,9 @@ static uint64_t exported_bytes(const struct world *world)
     return msg.u.inspect_reply.exported_bytes;
 }
 
-static void nothing_is_left_of_many(void **state)
+WORLD_TEST(nothing_is_left_of_many)
 {
     const uint32_t rounds = 100;
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, EXPORTER);
     TELL_OK(exporter, allocate, .length = LENGTH, .slot = 1);
     for (uint32_t i = 0; i < rounds; i++) {
@@ -82,9 +79,8 @@ static void nothing_is_left_of_many(void **state)
     assert_int_equal(exported_bytes(world), 0);
 }
 
-static void memory_can_come_later(void **state)
+WORLD_TEST(memory_can_come_later)
 {
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, EXPORTER), *importer = actor_start(world, IMPORTER);
     TELL_OK(exporter, create_empty, .length = LENGTH);
     TELL_GET(exporter, publish, RSM_ST_FAULT, .id = CORE_ID);
@@ -110,10 +106,9 @@ static void memory_can_come_later(void **state)
     assert_int_equal(VALUE(exporter, load, .slot = 1, .offset = 8), 9);
 }
 
-static void a_segment_claims_its_id_and_can_be_shared(void **state)
+WORLD_TEST(a_segment_claims_its_id_and_can_be_shared)
 {
     enum { ADAPTER = 3 };
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, EXPORTER), *importer = actor_start(world, IMPORTER);
     struct actor *partner = actor_start(world, EXPORTER);
     TELL_OK(exporter, allocate, .length = 10, .id = CORE_ID);
@@ -144,16 +139,4 @@ static void a_segment_claims_its_id_and_can_be_shared(void **state)
     TELL_GET(exporter, allocate, RSM_ST_ID_IN_USE, .length = 10, .id = CORE_ID);
     TELL_OK(partner, disconnect);
     TELL_OK(exporter, allocate, .length = 10, .id = CORE_ID);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(allocated_memory_is_shared_and_goes_with_its_segment),
-        WORLD_TEST(allocated_memory_outlives_a_deferred_end),
-        WORLD_TEST(nothing_is_left_of_many),
-        WORLD_TEST(memory_can_come_later),
-        WORLD_TEST(a_segment_claims_its_id_and_can_be_shared),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

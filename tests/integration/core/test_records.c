@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An exporter learns who comes and goes, an importer what becomes of its segment. */
-#include <unistd.h>
-
 #include "core/export.h"
 #include "process.h"
 #include "verbs.h"
@@ -38,9 +36,8 @@ static struct actor *start_exporter(struct world *world)
     return exporter;
 }
 
-static void an_exporter_learns_who_comes_and_goes(void **state)
+WORLD_TEST(an_exporter_learns_who_comes_and_goes)
 {
-    struct world *world = *state;
     struct actor *exporter = start_exporter(world);
     struct actor *first = actor_start(world, EXPORTER), *second = actor_start(world, IMPORTER);
     assert_int_equal(VALUE(exporter, record_readable), 0);
@@ -68,9 +65,8 @@ static void an_exporter_learns_who_comes_and_goes(void **state)
     TELL_OK(exporter, destroy);
 }
 
-static void an_importer_learns_what_becomes_of_the_segment(void **state)
+WORLD_TEST(an_importer_learns_what_becomes_of_the_segment)
 {
-    struct world *world = *state;
     struct actor *exporter = start_exporter(world), *importer = actor_start(world, IMPORTER);
     for (int i = 0; i < 3; i++) {
         TELL_OK(importer, connect, .slot = i, .node = EXPORTER, .id = CORE_ID);
@@ -97,9 +93,8 @@ static void an_importer_learns_what_becomes_of_the_segment(void **state)
     TELL_OK(exporter, destroy);
 }
 
-static void deferred_ends_and_deaths_are_told(void **state)
+WORLD_TEST(deferred_ends_and_deaths_are_told)
 {
-    struct world *world = *state;
     struct actor *exporter = start_exporter(world), *importer = actor_start(world, IMPORTER);
     TELL_OK(importer, connect, .node = EXPORTER, .id = CORE_ID);
     TELL_OK(importer, record_import);
@@ -110,9 +105,8 @@ static void deferred_ends_and_deaths_are_told(void **state)
     expect_loss(importer, RSM_RECORD_LOST);
 }
 
-static void the_death_of_a_daemon_is_told(void **state)
+WORLD_TEST(the_death_of_a_daemon_is_told)
 {
-    struct world *world = *state;
     struct actor *exporter = start_exporter(world), *importer = actor_start(world, IMPORTER);
     TELL_OK(importer, connect, .node = EXPORTER, .id = CORE_ID);
     TELL_OK(importer, record_import);
@@ -125,10 +119,9 @@ static void the_death_of_a_daemon_is_told(void **state)
     TELL_OK(exporter, destroy);
 }
 
-static void many_records_arrive_in_order_and_too_many_are_told_of(void **state)
+WORLD_TEST(many_records_arrive_in_order_and_too_many_are_told_of)
 {
     enum { TOO_MANY = 200 };
-    struct world *world = *state;
     struct actor *exporter = start_exporter(world), *importer = actor_start(world, IMPORTER);
     uint64_t order = 0;
     for (int i = 0; i < TOO_MANY; i++) {
@@ -154,24 +147,10 @@ static void many_records_arrive_in_order_and_too_many_are_told_of(void **state)
     (void)expect(exporter, RSM_RECORD_CONNECTED, IMPORTER);
 }
 
-static void waiting_can_be_cancelled(void **state)
+WORLD_TEST(waiting_can_be_cancelled)
 {
-    struct world *world = *state;
     struct actor *exporter = start_exporter(world);
     TELL_GET(exporter, cancel_records, RSM_ST_STALE);
     TELL_GET(exporter, wait_record, RSM_ST_STALE, .timeout = -1);
     TELL_OK(exporter, forget_records);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(an_exporter_learns_who_comes_and_goes),
-        WORLD_TEST(an_importer_learns_what_becomes_of_the_segment),
-        WORLD_TEST(deferred_ends_and_deaths_are_told),
-        WORLD_TEST(the_death_of_a_daemon_is_told),
-        WORLD_TEST(many_records_arrive_in_order_and_too_many_are_told_of),
-        WORLD_TEST(waiting_can_be_cancelled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "verbs.h"
 
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "core/controller.h"
 #include "core/export.h"
 #include "core/import.h"

@@ -15,7 +15,6 @@ static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t righ
 
 static void acquire(struct rsm_conn *wrapped)
 {
-    (void)wrapped;
 }
 
 static bool shows(const void *address, size_t length)

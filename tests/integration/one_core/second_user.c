@@ -81,7 +81,6 @@ volatile uint64_t *second_mapping(void)
 
 static bool on_fault(siginfo_t *info, void *context)
 {
-    (void)context;
     return trapped != NULL && info->si_addr == (void *)trapped &&
            mprotect(trapped, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE) == 0;
 }

@@ -4,13 +4,6 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "party.h"
 #include "sandbox.h"
@@ -38,7 +31,6 @@ static int offer_second(void *bytes)
 
 static int withdraw_second(void *unused)
 {
-    (void)unused;
     return second_withdraw();
 }
 
@@ -50,7 +42,6 @@ static int attach_second(void *bytes)
 
 static int detach_second(void *unused)
 {
-    (void)unused;
     return second_detach();
 }
 
@@ -106,14 +97,12 @@ static void own_handler(int signal, siginfo_t *info, void *context)
 static int install_own_handler(void *unused)
 {
     struct sigaction action = {.sa_sigaction = own_handler, .sa_flags = SA_SIGINFO};
-    (void)unused;
     return sigaction(SIGSEGV, &action, NULL);
 }
 
 static int has_own_handler(void *unused)
 {
     struct sigaction present;
-    (void)unused;
     return sigaction(SIGSEGV, NULL, &present) == 0 && present.sa_sigaction == own_handler;
 }
 
@@ -121,7 +110,6 @@ static int has_own_handler(void *unused)
 static int fault_of_its_own(void *unused)
 {
     volatile char *page = mmap(NULL, PARTY_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    (void)unused;
     NEED(page != MAP_FAILED);
     own_faults = 0;
     if (sigsetjmp(back, 1) == 0)
@@ -146,20 +134,17 @@ static int find_handler(void *bytes)
 
 static int trap_second(void *unused)
 {
-    (void)unused;
     return second_trap();
 }
 
 static int untrap_second(void *unused)
 {
-    (void)unused;
     second_untrap();
     return 0;
 }
 
 static int use_other_modules(void *unused)
 {
-    (void)unused;
     return setenv("RSM_MODULE_DIR", OTHER_MODULES, 1);
 }
 
@@ -183,9 +168,9 @@ static uint64_t got_by_second(struct actor *actor, off_t offset)
 }
 
 /* Export and import, of the own node and of another one, by both: a connection for each node. */
-static void test_one_link(void **state)
+WORLD_TEST(test_one_link)
 {
-    struct actor *both = actor_start(*state, HERE), *there = actor_start(*state, THERE);
+    struct actor *both = actor_start(world, HERE), *there = actor_start(world, THERE);
     TELL_OK(there, offer, .length = LENGTH, .id = FROM_THERE);
     TELL_OK(both, offer, .length = LENGTH);
     assert_int_equal(links_of(both), 1);
@@ -205,9 +190,9 @@ static void test_one_link(void **state)
 }
 
 /* Each imports what the other exports, in one process and on one node. */
-static void test_each_others_segments(void **state)
+WORLD_TEST(test_each_others_segments)
 {
-    struct actor *both = actor_start(*state, HERE);
+    struct actor *both = actor_start(world, HERE);
     TELL_OK(both, offer, .length = LENGTH);
     TELL_OK(both, create, .slot = 1, .length = LENGTH);
     SAY_OK(both, offer_second, .slot = 1, .length = LENGTH, .id = OTHER_ID);
@@ -231,9 +216,9 @@ static void test_each_others_segments(void **state)
 
 /* Segments of the two that overlap lie on the same pages, and neither end takes them from the
  * other. */
-static void test_one_registry(void **state)
+WORLD_TEST(test_one_registry)
 {
-    struct actor *both = actor_start(*state, HERE), *there = actor_start(*state, THERE);
+    struct actor *both = actor_start(world, HERE), *there = actor_start(world, THERE);
     TELL_OK(both, offer, .length = LENGTH);
     SAY_OK(both, offer_second, .offset = HALF, .length = HALF, .id = OTHER_ID);
     TELL_OK(there, attach, .node = HERE, .length = LENGTH);
@@ -268,9 +253,9 @@ static void store_through_both(struct actor *both, struct actor *there, uint64_t
 
 /* The engine's traps, the freeze of the page swap and a handler of the second user, behind one
  * handler of the process. */
-static void test_one_chain(void **state)
+WORLD_TEST(test_one_chain)
 {
-    struct actor *both = actor_start(*state, HERE), *there = actor_start(*state, THERE);
+    struct actor *both = actor_start(world, HERE), *there = actor_start(world, THERE);
     sandbox_enter(both, SANDBOX_NO_FAULTFD); /* the swap freezes by SIGSEGV */
     TELL_OK(there, offer, .length = LENGTH, .id = FROM_THERE);
     SAY_OK(both, install_own_handler);
@@ -308,9 +293,9 @@ static void test_one_chain(void **state)
 }
 
 /* A module of another version does not load. */
-static void test_other_version(void **state)
+WORLD_TEST(test_other_version)
 {
-    struct actor *importer = actor_start(*state, HERE), *there = actor_start(*state, THERE);
+    struct actor *importer = actor_start(world, HERE), *there = actor_start(world, THERE);
     SAY_OK(importer, use_other_modules);
     TELL_OK(there, offer, .length = LENGTH, .id = FROM_THERE);
     TELL_OK(importer, connect, .node = THERE, .length = LENGTH, .id = FROM_THERE);
@@ -323,12 +308,7 @@ static void test_other_version(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_one_link),      WORLD_TEST(test_each_others_segments),
-        WORLD_TEST(test_one_registry),  WORLD_TEST(test_one_chain),
-        WORLD_TEST(test_other_version),
-    };
     setenv("RSM_SHM_DIRECT", "0", 1); /* mappings are the engine's */
     setenv("RSM_MAP_TRAP", "signal", 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "figures.h"
 
-#include <fcntl.h>
 #include <math.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "process.h"
 

@@ -8,7 +8,7 @@
 /** Make rsmperf the tool; cmocka's setup of a world. */
 int rsmperf_setup(void **state);
 
-#define RSMPERF_TEST(test) cmocka_unit_test_setup_teardown(test, rsmperf_setup, world_teardown)
+#define RSMPERF_TEST(test) TEST_WITH(struct world *world, test, rsmperf_setup, world_teardown)
 
 /** Be another node from now on; 0: none in particular. */
 void be_node(unsigned node);

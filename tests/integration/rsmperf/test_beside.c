@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What UCX and MPI take for the same, by stand-ins for their programs. */
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "figures.h"
 
@@ -34,8 +29,6 @@ static int teardown(void **state)
     return world_teardown(state) | left;
 }
 
-#define BESIDE_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
 static void check_other(const struct json_value *figure, const char *name, double p50,
                         double mb_per_s, bool stream)
 {
@@ -50,7 +43,9 @@ static void check_other(const struct json_value *figure, const char *name, doubl
     assert_true(ratio > 0.99 * expected - 0.001 && ratio < 1.01 * expected + 0.001);
 }
 
-static void test_figures(void **state)
+#define BESIDE_TEST(test) TEST_BETWEEN(test, setup, teardown)
+
+BESIDE_TEST(test_figures)
 {
     struct json_value *root =
         run_json(*state, geteuid(), OPTIONS "-o put,get,put-stream,get-stream,pingpong,barrier", 0);
@@ -76,7 +71,7 @@ static void test_figures(void **state)
 }
 
 /* Each with the program, the size and the depth that do the same. */
-static void test_calls(void **state)
+BESIDE_TEST(test_calls)
 {
     static const char *const calls[] = {
         " -t ucp_put_bw -s 65536 -n 4096 -w 409 -O 1 -f -v",
@@ -104,7 +99,7 @@ static void test_calls(void **state)
     assert_null(strstr(compiled + 1, "mpicc ")); /* once for all figures */
 }
 
-static void test_tables(void **state)
+BESIDE_TEST(test_tables)
 {
     struct outcome outcome = run(*state, OPTIONS "-o put,put-stream,barrier");
     assert_int_equal(outcome.status, 0);
@@ -125,7 +120,7 @@ static void test_tables(void **state)
 }
 
 /* What fails is said by its own last words, and is no reason to have no figures of ours. */
-static void test_faults(void **state)
+BESIDE_TEST(test_faults)
 {
     static const char *const faults[][3] = {
         {"ucx_perftest", "ucx", "rsmperf: ucx_perftest: no such luck\n"},
@@ -149,19 +144,11 @@ static void test_faults(void **state)
     unsetenv("RSM_FAKE_FAULT");
 }
 
-static void test_refused(void **state)
+BESIDE_TEST(test_refused)
 {
     check_fails(*state, "--beside gasnet", 2, "--beside: expected ucx, mpi or both, not 'gasnet'");
     check_fails(*state, "--beside ,", 2, "expected ucx, mpi or both");
     check_fails(*state, "--beside ucx --node 2", 2, "one importer and both sides on this host");
     check_fails(*state, "--beside ucx --serve", 2, "one importer and both sides on this host");
     check_fails(*state, "--beside ucx -i 2", 2, "one importer and both sides on this host");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {BESIDE_TEST(test_figures), BESIDE_TEST(test_calls),
-                                       BESIDE_TEST(test_tables), BESIDE_TEST(test_faults),
-                                       BESIDE_TEST(test_refused)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two commands, and what is left when either of them ends, in order or not. */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "figures.h"
 #include "party.h"
 #include "process.h"
@@ -43,47 +36,47 @@ static void end_by_kill(struct run *run)
     free(run->seen);
 }
 
-static void test_two_commands(void **state)
+RSMPERF_TEST(test_two_commands)
 {
-    struct run server = start_server(*state);
-    struct json_value *root = run_json(*state, geteuid(), "-n 1 -s 8,64K -t 5", 0);
+    struct run server = start_server(world);
+    struct json_value *root = run_json(world, geteuid(), "-n 1 -s 8,64K -t 5", 0);
     check_figures(root, 2 * 4 + 15, false);
     assert_int_equal(get_number(root, "node"), 2);
     assert_int_equal(get_number(root, "server_node"), 1);
     json_free(root);
-    root = run_json(*state, geteuid(), "-n 1 -i 2 -s 1M -o put,get,post-sleep -t 5", 0);
+    root = run_json(world, geteuid(), "-n 1 -i 2 -s 1M -o put,get,post-sleep -t 5", 0);
     check_figures(root, 3, false);
     json_free(root);
     be_node(1);
-    check_fails(*state, "--serve", 1, "RSMERR_SEGID_IN_USE: another 'rsmperf --serve' runs");
+    check_fails(world, "--serve", 1, "RSMERR_SEGID_IN_USE: another 'rsmperf --serve' runs");
     stop_server(&server);
 }
 
-static void test_peer_missing(void **state)
+RSMPERF_TEST(test_peer_missing)
 {
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     TELL_OK(actor, open);
     be_node(2);
-    check_fails(*state, "-n 1", 1, "RSMERR_SEG_NOT_PUBLISHED: no 'rsmperf --serve' runs");
-    check_fails(*state, "-n 9 -i 3", 1, "RSMERR_REMOTE_NODE_UNREACHABLE: the node cannot be");
+    check_fails(world, "-n 1", 1, "RSMERR_SEG_NOT_PUBLISHED: no 'rsmperf --serve' runs");
+    check_fails(world, "-n 9 -i 3", 1, "RSMERR_REMOTE_NODE_UNREACHABLE: the node cannot be");
 }
 
 /* A segment under the server's id that nobody answers for. */
-static void test_not_a_server(void **state)
+RSMPERF_TEST(test_not_a_server)
 {
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     TELL_OK(actor, offer, .id = SERVER_ID, .length = PARTY_PAGE);
     be_node(2);
-    check_fails(*state, "-n 1 -s 8", 1, "asking the server: the far side does not answer");
+    check_fails(world, "-n 1 -s 8", 1, "asking the server: the far side does not answer");
 }
 
-static void test_server_killed(void **state)
+RSMPERF_TEST(test_server_killed)
 {
-    struct run server = start_server(*state);
-    struct run client = run_begin(*state, geteuid(), "-n 1 -o put,post-sleep -s 8 -t 60000", -1);
-    struct actor *actor = actor_start(*state, 1);
+    struct run server = start_server(world);
+    struct run client = run_begin(world, geteuid(), "-n 1 -o put,post-sleep -s 8 -t 60000", -1);
+    struct actor *actor = actor_start(world, 1);
     TELL_OK(actor, open);
-    await_exports(*state, 3); /* slots, commands, data: it is measuring or about to */
+    await_exports(world, 3); /* slots, commands, data: it is measuring or about to */
     end_by_kill(&server);
     struct outcome outcome = run_end(&client);
     assert_int_equal(outcome.status, 1);
@@ -92,63 +85,63 @@ static void test_server_killed(void **state)
         strstr(outcome.err, "RSMERR_SEG_NOT_PUBLISHED") == NULL)
         fail_msg("%s", outcome.err);
     outcome_free(&outcome);
-    await_left(*state, 0);
-    await_exports(*state, 0);
+    await_left(world, 0);
+    await_exports(world, 0);
 }
 
 /* The server notices and goes on. */
-static void test_client_killed(void **state)
+RSMPERF_TEST(test_client_killed)
 {
-    struct run server = start_server(*state);
-    struct actor *actor = actor_start(*state, 1);
+    struct run server = start_server(world);
+    struct actor *actor = actor_start(world, 1);
     TELL_OK(actor, open);
     for (int i = 0; i < 2; i++) {
-        struct run client = run_begin(*state, geteuid(),
+        struct run client = run_begin(world, geteuid(),
                                       i == 0 ? "-n 1 -i 2 -o put -s 64K -t 60000"
                                              : "-n 1 -i 2 -o pingpong -s 64K -t 60000",
                                       -1);
-        await_exports(*state, 5);
+        await_exports(world, 5);
         end_by_kill(&client);
-        await_left(*state, 1);
-        await_exports(*state, 1);
+        await_left(world, 1);
+        await_exports(world, 1);
     }
-    struct json_value *root = run_json(*state, geteuid(), "-n 1 -o put -s 8 -t 5", 0);
+    struct json_value *root = run_json(world, geteuid(), "-n 1 -o put -s 8 -t 5", 0);
     check_figures(root, 1, false);
     json_free(root);
     stop_server(&server);
 }
 
-static void test_killed(void **state)
+RSMPERF_TEST(test_killed)
 {
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     TELL_OK(actor, open);
-    struct run both = run_begin(*state, geteuid(), "-i 2 -o put -s 8 -t 60000", -1);
-    await_exports(*state, 7); /* of the server 1 + 2 * 2, of each importer its answers */
+    struct run both = run_begin(world, geteuid(), "-i 2 -o put -s 8 -t 60000", -1);
+    await_exports(world, 7); /* of the server 1 + 2 * 2, of each importer its answers */
     end_by_kill(&both);
-    await_left(*state, 0);
-    await_exports(*state, 0);
+    await_left(world, 0);
+    await_exports(world, 0);
 }
 
-static void test_interrupted(void **state)
+RSMPERF_TEST(test_interrupted)
 {
-    struct actor *actor = actor_start(*state, 1);
+    struct actor *actor = actor_start(world, 1);
     TELL_OK(actor, open);
     static const int signals[] = {SIGINT, SIGTERM};
     for (int i = 0; i < 2; i++) {
-        struct run both = run_begin(*state, geteuid(), "-o put -s 8 -t 60000", -1);
-        await_exports(*state, 4);
+        struct run both = run_begin(world, geteuid(), "-o put -s 8 -t 60000", -1);
+        await_exports(world, 4);
         assert_int_equal(kill(both.pid, signals[i]), 0);
         struct outcome outcome = run_end(&both);
         assert_int_equal(outcome.status, 1);
         assert_string_equal(outcome.err, "rsmperf: interrupted\n");
         outcome_free(&outcome);
-        await_left(*state, 0);
-        await_exports(*state, 0);
+        await_left(world, 0);
+        await_exports(world, 0);
     }
 }
 
 /* Requests that make no sense are refused or passed over, and the next one is served. */
-static void test_hostile_requests(void **state)
+RSMPERF_TEST(test_hostile_requests)
 {
     static const uint64_t requests[][SLOT_WORDS] = {
         {1, 1, 1, UINT64_MAX, UINT64_MAX, UINT64_MAX},
@@ -159,8 +152,8 @@ static void test_hostile_requests(void **state)
         {7, 7, 1, 64, 0x7fffffff, 4096},
         {8, 8, 1, 1, SERVER_ID, 4096}, /* the server's own slots as the answer page */
     };
-    struct run server = start_server(*state);
-    struct actor *actor = actor_start(*state, 2);
+    struct run server = start_server(world);
+    struct actor *actor = actor_start(world, 2);
     TELL_OK(actor, connect, .node = 1, .id = SERVER_ID, .length = PARTY_PAGE);
     TELL_OK(actor, init_barrier);
     for (size_t i = 0; i < SLOTS; i++) {
@@ -169,20 +162,9 @@ static void test_hostile_requests(void **state)
             TELL_OK(actor, put64, .offset = (off_t)(8 * (i * SLOT_WORDS + w)), .value = words[w]);
         TELL_OK(actor, post_import);
     }
-    struct json_value *root = run_json(*state, geteuid(), "-n 1 -o put -s 8 -t 5", 0);
+    struct json_value *root = run_json(world, geteuid(), "-n 1 -o put -s 8 -t 5", 0);
     check_figures(root, 1, false);
     json_free(root);
     TELL_OK(actor, disconnect);
     stop_server(&server);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RSMPERF_TEST(test_two_commands),  RSMPERF_TEST(test_peer_missing),
-        RSMPERF_TEST(test_not_a_server),  RSMPERF_TEST(test_server_killed),
-        RSMPERF_TEST(test_client_killed), RSMPERF_TEST(test_killed),
-        RSMPERF_TEST(test_interrupted),   RSMPERF_TEST(test_hostile_requests),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rsmperf shows, and how it refuses what it does not understand. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "figures.h"
 
 enum { SIZED = 4, FIXED = 15 }; /* operations with and without a choice of sizes */
 
-static void test_table(void **state)
+RSMPERF_TEST(test_table)
 {
     static const char *const operations[] = {
         "put ",   "get ",        "put-stream ", "get-stream ", "put64 ",
         "get64 ", "barrier ",    "put64-span",  "get64-span ", "pingpong ",
         "order ", "post-spin ",  "create ",     "publish ",    "connect ",
         "map ",   "post-sleep ", "setup ",      "notify-sleep"};
-    struct outcome outcome = run(*state, "-s 1,8,4K -t 5");
+    struct outcome outcome = run(world, "-s 1,8,4K -t 5");
     if (outcome.status != 0)
         fail_msg("%s", outcome.err);
     assert_string_equal(outcome.err, "");
@@ -33,9 +28,9 @@ static void test_table(void **state)
     outcome_free(&outcome);
 }
 
-static void test_json(void **state)
+RSMPERF_TEST(test_json)
 {
-    struct json_value *root = run_json(*state, geteuid(), "-s 1,8,5000,64K -t 5", 0);
+    struct json_value *root = run_json(world, geteuid(), "-s 1,8,5000,64K -t 5", 0);
     check_figures(root, 4 * SIZED + FIXED, true);
     assert_string_equal(get_string(root, "controller"), "sci0");
     assert_int_equal(get_number(root, "importers"), 1);
@@ -52,16 +47,16 @@ static void test_json(void **state)
 }
 
 /* A terminal of 80 columns shows whole lines, unless all columns are wanted. */
-static void test_width(void **state)
+RSMPERF_TEST(test_width)
 {
     struct outcome outcome =
-        run(*state, "-s 64M -o put,put-stream,notify-sleep,setup,post-spin -t 5");
+        run(world, "-s 64M -o put,put-stream,notify-sleep,setup,post-spin -t 5");
     assert_int_equal(outcome.status, 0);
     for (const char *line = outcome.out; *line != '\0'; line += strcspn(line, "\n") + 1)
         assert_true(strcspn(line, "\n") <= 80);
     assert_null(strstr(outcome.out, "LIMIT-P50"));
     outcome_free(&outcome);
-    outcome = run(*state, "-s 8 -o put -t 5 --wide");
+    outcome = run(world, "-s 8 -o put -t 5 --wide");
     assert_int_equal(outcome.status, 0);
     assert_non_null(strstr(outcome.out, "LIMIT-P50"));
     assert_non_null(strstr(outcome.out, "<= 20 ns  "));
@@ -77,9 +72,9 @@ static unsigned count_of(const char *text, const char *part)
 }
 
 /* Each line has the columns that the first one names. */
-static void test_csv(void **state)
+RSMPERF_TEST(test_csv)
 {
-    struct outcome outcome = run(*state, "-s 8,64K -o put,barrier -t 5 --csv");
+    struct outcome outcome = run(world, "-s 8,64K -o put,barrier -t 5 --csv");
     unsigned lines = 0;
     assert_int_equal(outcome.status, 0);
     assert_memory_equal(outcome.out, "operation,bytes,best_ns,", 24);
@@ -90,14 +85,14 @@ static void test_csv(void **state)
     outcome_free(&outcome);
 }
 
-static void test_plot(void **state)
+RSMPERF_TEST(test_plot)
 {
     char path[] = "/tmp/rsmperf-plot.XXXXXX", options[128], text[65536];
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     snprintf(options, sizeof options, "-s 8,4K,1M -o put,get,put-stream,barrier -t 5 --plot %s",
              path);
-    struct outcome outcome = run(*state, options);
+    struct outcome outcome = run(world, options);
     assert_int_equal(outcome.status, 0);
     assert_non_null(strstr(outcome.out, "OPERATION"));
     outcome_free(&outcome);
@@ -111,7 +106,7 @@ static void test_plot(void **state)
     assert_null(strstr(text, "nan"));
     close(fd);
     unlink(path);
-    outcome = run(*state, "-s 8 -o put -t 5 --plot /nowhere/x.svg");
+    outcome = run(world, "-s 8 -o put -t 5 --plot /nowhere/x.svg");
     assert_int_equal(outcome.status, 1);
     assert_string_equal(outcome.out, ""); /* before anything was measured */
     assert_non_null(strstr(outcome.err, "/nowhere/x.svg: No such file"));
@@ -120,64 +115,62 @@ static void test_plot(void **state)
 
 /* It is registered before anything else is done, and freed again: what the library refuses ends it.
  */
-static void test_registered(void **state)
+RSMPERF_TEST(test_registered)
 {
-    struct outcome outcome = run(*state, "--registered -s 8,1M -o put,get -t 5");
+    struct outcome outcome = run(world, "--registered -s 8,1M -o put,get -t 5");
     if (outcome.status != 0)
         fail_msg("%s", outcome.err);
     assert_non_null(strstr(outcome.out, "importers: 1, registered memory\n"));
     outcome_free(&outcome);
-    struct json_value *root =
-        run_json(*state, geteuid(), "-r --pair 1,2 -o put,get -s 64K -t 5", 0);
+    struct json_value *root = run_json(world, geteuid(), "-r --pair 1,2 -o put,get -s 64K -t 5", 0);
     check_figures(root, 2, true);
     assert_true(get(root, "registered", JSON_BOOL)->truth);
     json_free(root);
 }
 
 /* What is at each end of the range, on two nodes. */
-static void test_sizes(void **state)
+RSMPERF_TEST(test_sizes)
 {
-    struct json_value *root = run_json(*state, geteuid(), "--pair 1,2 -o put,get -s 1,64M -t 5", 0);
+    struct json_value *root = run_json(world, geteuid(), "--pair 1,2 -o put,get -s 1,64M -t 5", 0);
     check_figures(root, 4, true);
     assert_int_equal(get_number(root, "node"), 1);
     assert_int_equal(get_number(root, "server_node"), 2);
     figure_of(root, "put", 1);
     figure_of(root, "get", 64 << 20);
     json_free(root);
-    root = run_json(*state, geteuid(), "-o get -s 2-16,4K-16K -t 1", 0);
+    root = run_json(world, geteuid(), "-o get -s 2-16,4K-16K -t 1", 0);
     check_figures(root, 7, true);
     figure_of(root, "get", 16);
     figure_of(root, "get", 8192);
     json_free(root);
 }
 
-static void test_importers(void **state)
+RSMPERF_TEST(test_importers)
 {
-    struct json_value *root = run_json(*state, geteuid(), "--pair 2,1 -i 3 -s 8,64K -t 5", 0);
+    struct json_value *root = run_json(world, geteuid(), "--pair 2,1 -i 3 -s 8,64K -t 5", 0);
     check_figures(root, 2 * SIZED + FIXED, true);
     assert_int_equal(get_number(root, "importers"), 3);
     assert_true(get_is_null(figure_of(root, "put", 8), "target")); /* they are for one */
     json_free(root);
 }
 
-static void test_only(void **state)
+RSMPERF_TEST(test_only)
 {
-    struct json_value *root = run_json(*state, geteuid(), "-o barrier,put64 -s 8 -t 5", 0);
+    struct json_value *root = run_json(world, geteuid(), "-o barrier,put64 -s 8 -t 5", 0);
     check_figures(root, 2, true);
     figure_of(root, "put64", 8);
     figure_of(root, "barrier", 0);
     json_free(root);
-    root = run_json(*state, geteuid(), "-c loopback -o put,post-sleep -s 8 -t 5", 0);
+    root = run_json(world, geteuid(), "-c loopback -o put,post-sleep -s 8 -t 5", 0);
     check_figures(root, 2, true);
     json_free(root);
 }
 
 /* Another API's operations, and its own limits. */
-static void test_sisci(void **state)
+RSMPERF_TEST(test_sisci)
 {
     enum { SCI_SIZED = 4, SCI_FIXED = 3 };
-    struct json_value *root =
-        run_json(*state, geteuid(), "--api sisci --pair 1,2 -s 8,64K -t 5", 0);
+    struct json_value *root = run_json(world, geteuid(), "--api sisci --pair 1,2 -s 8,64K -t 5", 0);
     check_figures(root, 2 * SCI_SIZED + SCI_FIXED, true);
     const struct json_value *copy = figure_of(root, "sci-memcpy", 65536);
     assert_string_equal(get_string(get(copy, "limit", JSON_OBJECT), "name"), "put");
@@ -186,15 +179,15 @@ static void test_sisci(void **state)
     assert_string_equal(get_string(get(trigger, "limit", JSON_OBJECT), "name"), "post-sleep");
     json_free(root);
     root =
-        run_json(*state, geteuid(), "--api sisci -i 2 -o sci-callback,sci-dma-queue -s 4K -t 5", 0);
+        run_json(world, geteuid(), "--api sisci -i 2 -o sci-callback,sci-dma-queue -s 4K -t 5", 0);
     check_figures(root, 2, true);
     json_free(root);
-    check_fails(*state, "--api sisci --adapter 7", 1, "SCI_ERR_NO_SUCH_ADAPTERNO");
-    check_fails(*state, "--api sisci -o put", 2, "none of these operations is of --api sisci");
-    check_fails(*state, "-o sci-dma", 2, "none of these operations is of --api rsm");
+    check_fails(world, "--api sisci --adapter 7", 1, "SCI_ERR_NO_SUCH_ADAPTERNO");
+    check_fails(world, "--api sisci -o put", 2, "none of these operations is of --api sisci");
+    check_fails(world, "-o sci-dma", 2, "none of these operations is of --api rsm");
 }
 
-static void test_options(void **state)
+RSMPERF_TEST(test_options)
 {
     static const char *const wrong[][2] = {
         {"-s 0", "--sizes: expected"},
@@ -225,42 +218,23 @@ static void test_options(void **state)
         {"nonsense", "expected an option, not 'nonsense'"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        check_fails(*state, wrong[i][0], 2, wrong[i][1]);
-    struct outcome outcome = run(*state, "--version");
+        check_fails(world, wrong[i][0], 2, wrong[i][1]);
+    struct outcome outcome = run(world, "--version");
     assert_int_equal(outcome.status, 0);
     assert_string_equal(outcome.out, "rsmperf (librsm) " RSM_RELEASE "\n");
     outcome_free(&outcome);
 }
 
-static void test_wrong_controller(void **state)
+RSMPERF_TEST(test_wrong_controller)
 {
-    check_fails(*state, "-c nothing0 -s 8", 1,
+    check_fails(world, "-c nothing0 -s 8", 1,
                 "rsm_get_controller: RSMERR_CTLR_NOT_PRESENT: this node has no such controller");
-    check_fails(*state, "-c nothing0 --serve", 1, "RSMERR_CTLR_NOT_PRESENT");
-    struct outcome outcome = run(*state, "-c nothing0 --json");
+    check_fails(world, "-c nothing0 --serve", 1, "RSMERR_CTLR_NOT_PRESENT");
+    struct outcome outcome = run(world, "-c nothing0 --json");
     assert_int_equal(outcome.status, 1);
     struct json_value *root = parse(outcome.out, outcome.out_length);
     assert_non_null(strstr(get_string(root, "error"), "RSMERR_CTLR_NOT_PRESENT"));
     assert_int_equal(json_count(get(root, "figures", JSON_ARRAY)), 0);
     json_free(root);
     outcome_free(&outcome);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RSMPERF_TEST(test_table),
-        RSMPERF_TEST(test_json),
-        RSMPERF_TEST(test_width),
-        RSMPERF_TEST(test_csv),
-        RSMPERF_TEST(test_plot),
-        RSMPERF_TEST(test_registered),
-        RSMPERF_TEST(test_sizes),
-        RSMPERF_TEST(test_importers),
-        RSMPERF_TEST(test_only),
-        RSMPERF_TEST(test_options),
-        RSMPERF_TEST(test_wrong_controller),
-        RSMPERF_TEST(test_sisci),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

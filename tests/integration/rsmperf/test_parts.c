@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Statistics, numbers in JSON, and the reader of what perftest writes. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "programs.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "json.h"
 #include "samples.h"
 
@@ -20,12 +17,11 @@ static struct samples *make(unsigned count, double first, double step)
     return made;
 }
 
-static void test_statistics(void **state)
+TEST_ALONE(test_statistics)
 {
     struct figure figure;
     struct samples *one = make(100, 1, 1);
     const struct samples *all[] = {one, one};
-    (void)state;
     assert_true(samples_sum(all, 1, &figure));
     assert_true(figure.best == 1 && figure.p50 == 50 && figure.p99 == 99);
     assert_true(figure.spread == 0 && figure.count == 500);
@@ -43,12 +39,11 @@ static void test_statistics(void **state)
 }
 
 /* Of more samples than are kept a fair choice is, and the best always counts. */
-static void test_many_samples(void **state)
+TEST_ALONE(test_many_samples)
 {
     struct figure figure;
     struct samples *made = make(50 * SLICE_SAMPLES, 100, 1);
     const struct samples *all[] = {made};
-    (void)state;
     for (unsigned r = 0; r < REPETITIONS; r++)
         samples_add(&made->slice[r], 7);
     assert_true(samples_sum(all, 1, &figure));
@@ -59,11 +54,10 @@ static void test_many_samples(void **state)
     free(made);
 }
 
-static void test_reals(void **state)
+TEST_ALONE(test_reals)
 {
     char *text = NULL;
     size_t length = 0;
-    (void)state;
     struct json json = {.out = open_memstream(&text, &length)};
     assert_non_null(json.out);
     json_open(&json, NULL, '[');
@@ -79,7 +73,7 @@ static void test_reals(void **state)
     free(text);
 }
 
-static void test_perftest_tables(void **state)
+TEST_ALONE(test_perftest_tables)
 {
     static const char latency[] =
         " Data ex. method : Ethernet\n"
@@ -92,7 +86,6 @@ static void test_perftest_tables(void **state)
     static const char bandwidth[] =
         " 65536      5000             10.00              8.00		   0.015259\n";
     struct figure figure;
-    (void)state;
     assert_true(perftest_parse(latency, 8, false, &figure));
     assert_true(figure.best == 11240 && figure.p50 == 12500 && figure.p99 == 15500);
     assert_int_equal(figure.count, 1000);
@@ -102,7 +95,7 @@ static void test_perftest_tables(void **state)
     assert_false(perftest_parse(bandwidth, 65536, false, &figure));
 }
 
-static void test_perftest_nonsense(void **state)
+TEST_ALONE(test_perftest_nonsense)
 {
     static const char *const texts[] = {
         "",
@@ -123,14 +116,13 @@ static void test_perftest_nonsense(void **state)
         " 8\n1000 1 1 1",
     };
     struct figure figure;
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (int bandwidth = 0; bandwidth < 2; bandwidth++)
             if (perftest_parse(texts[i], 8, bandwidth != 0, &figure) && i != 3)
                 fail_msg("'%s' was taken for a figure", texts[i]);
 }
 
-static void test_ucx_tables(void **state)
+TEST_ALONE(test_ucx_tables)
 {
     static const char text[] =
         "some words\n"
@@ -151,7 +143,6 @@ static void test_ucx_tables(void **state)
         "iterations,median,bandwidth\n1000,1,1\n",
         "1000,1,1\n",
     };
-    (void)state;
     assert_true(beside_ucx_parse(text, 8, false) == 351);
     assert_true(fabs(beside_ucx_parse(text, 65536, true) - 62500) < 1e-6);
     assert_true(beside_ucx_parse(older, 8, false) == 250);
@@ -161,7 +152,7 @@ static void test_ucx_tables(void **state)
                 fail_msg("'%s' was taken for a figure", nonsense[i]);
 }
 
-static void test_mpi_lines(void **state)
+TEST_ALONE(test_mpi_lines)
 {
     static const char *const nonsense[] = {
         "",
@@ -172,24 +163,9 @@ static void test_mpi_lines(void **state)
         "rsmperf-mpi 8 1000 -5\n",
         "no rsmperf-mpi 8 1000 5\n",
     };
-    (void)state;
     assert_true(beside_mpi_parse("rsmperf-mpi 8 1000 62.5\n", 8) == 62.5);
     assert_true(beside_mpi_parse("a warning\n\nrsmperf-mpi 8 1000 5\nanother one\n", 8) == 5);
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
         if (beside_mpi_parse(nonsense[i], 8) != 0)
             fail_msg("'%s' was taken for a figure", nonsense[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_many_samples),
-        cmocka_unit_test(test_reals),
-        cmocka_unit_test(test_perftest_tables),
-        cmocka_unit_test(test_perftest_nonsense),
-        cmocka_unit_test(test_ucx_tables),
-        cmocka_unit_test(test_mpi_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The limit of a verbs device, by stand-ins for the programs that measure it. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "figures.h"
 
 #define OPTIONS "--limit-device rxe0,rxe1 -s 64K -t 5 "
@@ -19,8 +13,6 @@ static int setup(void **state)
     return rsmperf_setup(state);
 }
 
-#define PERFTEST_TEST(test) cmocka_unit_test_setup_teardown(test, setup, world_teardown)
-
 static void check_limit(const struct json_value *figure, const char *program, double best,
                         double p50)
 {
@@ -31,10 +23,12 @@ static void check_limit(const struct json_value *figure, const char *program, do
     assert_true(get_real(figure, "ratio") >= 0);
 }
 
-static void test_limits(void **state)
+#define PERFTEST_TEST(test) TEST_WITH(struct world *world, test, setup, world_teardown)
+
+PERFTEST_TEST(test_limits)
 {
     struct json_value *root =
-        run_json(*state, geteuid(), OPTIONS "-o get,put-stream,get-stream,pingpong", 0);
+        run_json(world, geteuid(), OPTIONS "-o get,put-stream,get-stream,pingpong", 0);
     check_figures(root, 4, true);
     check_limit(figure_of(root, "pingpong", 8), "ib_write_lat", 1250, 1500);
     check_limit(figure_of(root, "get", 65536), "ib_read_lat", 1250, 1500);
@@ -45,16 +39,16 @@ static void test_limits(void **state)
     assert_string_equal(get_string(get(stream, "target", JSON_OBJECT), "text"), ">= 0.95");
     json_free(root);
     /* Beside a queue of eight entries perftest has one of eight: 16 and 8 Gb/s */
-    root = run_json(*state, geteuid(), OPTIONS "--api sisci -o sci-dma-queue", 0);
+    root = run_json(world, geteuid(), OPTIONS "--api sisci -o sci-dma-queue", 0);
     check_limit(figure_of(root, "sci-dma-queue", 65536), "ib_write_bw", 32768, 65536);
     json_free(root);
     /* What perftest has no program for is not compared. */
-    root = run_json(*state, geteuid(), OPTIONS "-o put,barrier", 0);
+    root = run_json(world, geteuid(), OPTIONS "-o put,barrier", 0);
     check_figures(root, 2, false);
     json_free(root);
 }
 
-static void test_faults(void **state)
+PERFTEST_TEST(test_faults)
 {
     static const char *const faults[][2] = {
         {"server", "rsmperf: ib_read_lat: no such device\n"},
@@ -62,7 +56,7 @@ static void test_faults(void **state)
     };
     for (int i = 0; i < 2; i++) {
         setenv("RSM_FAKE_FAULT", faults[i][0], 1);
-        struct outcome outcome = run(*state, OPTIONS "--json -o get");
+        struct outcome outcome = run(world, OPTIONS "--json -o get");
         assert_int_equal(outcome.status, 0);
         if (strncmp(outcome.err, faults[i][1], strlen(faults[i][1])) != 0)
             fail_msg("%s", outcome.err);
@@ -74,7 +68,7 @@ static void test_faults(void **state)
 }
 
 /* Of three runs of both sides, in turn, the one with the ratio in the middle is shown. */
-static void test_turns(void **state)
+PERFTEST_TEST(test_turns)
 {
     char path[] = "/tmp/rsmperf-rates.XXXXXX", rest[8];
     static const char rates[] = "8e6\n8\n8e-6\n";
@@ -83,7 +77,7 @@ static void test_turns(void **state)
     assert_int_equal(write(fd, rates, strlen(rates)), strlen(rates));
     close(fd);
     setenv("RSM_FAKE_RATES", path, 1);
-    struct json_value *root = run_json(*state, geteuid(), OPTIONS "--turns 3 -o put-stream", 0);
+    struct json_value *root = run_json(world, geteuid(), OPTIONS "--turns 3 -o put-stream", 0);
     unsetenv("RSM_FAKE_RATES");
     check_figures(root, 1, true);
     check_limit(figure_of(root, "put-stream", 65536), "ib_write_bw", 65536, 65536);
@@ -92,11 +86,4 @@ static void test_turns(void **state)
     assert_int_equal(read(fd, rest, sizeof rest), 0); /* each was taken */
     close(fd);
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {PERFTEST_TEST(test_limits), PERFTEST_TEST(test_faults),
-                                       PERFTEST_TEST(test_turns)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

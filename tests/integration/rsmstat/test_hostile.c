@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A daemon that is stopped, or lies, neither holds rsmstat up nor drives it or the terminal. */
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "protocol/packet.h"
 #include "party.h"
@@ -20,9 +11,8 @@ enum { ANSWER_MS = 2000, SNAPSHOT_MS = 10000, SLACK_MS = 4000, LIAR_NODE = 3 };
 
 /* ---------------------------------------------------------------- stopped */
 
-static void test_stopped(void **state)
+WORLD_TEST(test_stopped)
 {
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE);
     pid_t daemon = world_daemon(world, 1);
@@ -38,9 +28,8 @@ static void test_stopped(void **state)
 }
 
 /* Another node's daemon is stopped: what this one knows is shown. */
-static void test_other_stopped(void **state)
+WORLD_TEST(test_other_stopped)
 {
-    struct world *world = *state;
     struct actor *one = actor_start(world, 1), *two = actor_start(world, 2);
     TELL_OK(one, offer, .length = PARTY_PAGE);
     TELL_OK(two, offer, .length = PARTY_PAGE);
@@ -58,9 +47,8 @@ static void test_other_stopped(void **state)
     outcome_free(&outcome);
 }
 
-static void test_interrupted_while_waiting(void **state)
+WORLD_TEST(test_interrupted_while_waiting)
 {
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE);
     pid_t daemon = world_daemon(world, 1);
@@ -101,7 +89,6 @@ static char listener_path[RSM_PROTO_PATH_MAX];
 static int begin_lying(void *bytes)
 {
     struct sockaddr_un address;
-    (void)bytes;
     snprintf(listener_path, sizeof listener_path, "%s/node-%d.sock", getenv("RSM_RUNTIME_DIR"),
              LIAR_NODE);
     listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -223,7 +210,7 @@ static struct outcome look_at_liar(struct world *world, enum lie lie, const char
     return outcome;
 }
 
-static void test_lies(void **state)
+WORLD_TEST(test_lies)
 {
     static const struct {
         enum lie lie;
@@ -238,27 +225,27 @@ static void test_lies(void **state)
         {LIE_SILENCE, "does not answer"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct outcome outcome = look_at_liar(*state, cases[i].lie, "");
+        struct outcome outcome = look_at_liar(world, cases[i].lie, "");
         assert_int_equal(outcome.status, 1);
         assert_string_equal(outcome.out, "");
         assert_non_null(strstr(outcome.err, cases[i].said));
         outcome_free(&outcome);
     }
-    struct outcome outcome = look_at_liar(*state, LIE_DESCRIPTORS, "");
+    struct outcome outcome = look_at_liar(world, LIE_DESCRIPTORS, "");
     assert_int_equal(outcome.status, 0);
     outcome_free(&outcome);
 }
 
-static void test_endless(void **state)
+WORLD_TEST(test_endless)
 {
     size_t lines = 0;
-    struct outcome outcome = look_at_liar(*state, LIE_ENDLESS, "--exports");
+    struct outcome outcome = look_at_liar(world, LIE_ENDLESS, "--exports");
     assert_int_equal(outcome.status, 0);
     for (const char *c = outcome.out; *c != '\0'; c++)
         lines += *c == '\n';
     assert_int_equal(lines, 65536 + 6);
     outcome_free(&outcome);
-    outcome = look_at_liar(*state, LIE_ENDLESS, "--topology --controllers --json");
+    outcome = look_at_liar(world, LIE_ENDLESS, "--topology --controllers --json");
     assert_int_equal(outcome.status, 0);
     struct json_value *root = parse(outcome.out, outcome.out_length);
     const struct json_value *node = get_node(root, LIAR_NODE);
@@ -267,14 +254,14 @@ static void test_endless(void **state)
     outcome_free(&outcome);
 }
 
-static void test_names(void **state)
+WORLD_TEST(test_names)
 {
-    struct outcome outcome = look_at_liar(*state, LIE_NAMES, "");
+    struct outcome outcome = look_at_liar(world, LIE_NAMES, "");
     assert_int_equal(outcome.status, 0);
     for (const char *c = outcome.out; *c != '\0'; c++)
         assert_true(*c == '\n' || isprint((unsigned char)*c));
     outcome_free(&outcome);
-    outcome = look_at_liar(*state, LIE_NAMES, "--json");
+    outcome = look_at_liar(world, LIE_NAMES, "--json");
     assert_int_equal(outcome.status, 0);
     struct json_value *root = parse(outcome.out, outcome.out_length);
     const struct json_value *node = get_node(root, LIAR_NODE);
@@ -286,17 +273,4 @@ static void test_names(void **state)
     assert_int_equal(get_number(import, "length"), UINT64_MAX);
     json_free(root);
     outcome_free(&outcome);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_stopped),
-        WORLD_TEST(test_other_stopped),
-        WORLD_TEST(test_interrupted_while_waiting),
-        WORLD_TEST(test_lies),
-        WORLD_TEST(test_endless),
-        WORLD_TEST(test_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rsminfo shows what there is, and what is missing, whoever asks. */
 #include <regex.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "party.h"
 #include "process.h"
@@ -46,9 +43,8 @@ static void expect_host(const char *out)
     expect_line(out, "^NTB");
 }
 
-static void test_node(void **state)
+TEST_WITH(struct world *world, test_node, info_setup, shared_node_teardown)
 {
-    const struct world *world = *state;
     setenv("RSM_NODEE", "3", 1);
     for (int other = 0; other <= 1; other++) {
         struct outcome outcome = run_as(world, other ? OTHER_UID : geteuid(), "");
@@ -71,11 +67,10 @@ static void test_node(void **state)
 }
 
 /* The user who was refused is told, and root; others are not. */
-static void test_refusal(void **state)
+SHARED_NODE_TEST(test_refusal)
 {
     static const char refused[] = "^refusal +the last one at 20[0-9-]+ [0-9:]+, ago: [0-9]+[sm]: "
                                   "connect by process [0-9]+ of user .*: ";
-    struct world *world = *state;
     struct actor *importer = actor_start_as(world, 1, UNPRIVILEGED_UID);
     if (!build_is_reachable()) {
         print_message("not run: other users cannot get at the programs of this build\n");
@@ -90,34 +85,34 @@ static void test_refusal(void **state)
     }
 }
 
-static void test_no_daemon(void **state)
+WORLD_TEST(test_no_daemon)
 {
-    struct outcome outcome = run(*state, "--node 2");
+    struct outcome outcome = run(world, "--node 2");
     assert_int_equal(outcome.status, 0);
     expect_host(outcome.out);
     expect_line(outcome.out, "^rsmd +no rsmd for node 2 at ");
     outcome_free(&outcome);
     setenv("RSM_NODE", "x", 1);
-    outcome = run(*state, "");
+    outcome = run(world, "");
     unsetenv("RSM_NODE");
     assert_int_equal(outcome.status, 0);
     expect_line(outcome.out, "^ERROR +RSM_NODE=x is not a node id");
     outcome_free(&outcome);
 }
 
-static void test_usage(void **state)
+WORLD_TEST(test_usage)
 {
-    struct outcome outcome = run(*state, "--nothing");
+    struct outcome outcome = run(world, "--nothing");
     assert_int_equal(outcome.status, 2);
     outcome_free(&outcome);
-    outcome = run(*state, "-n x"); /* it is nobody's environment that is wrong */
+    outcome = run(world, "-n x"); /* it is nobody's environment that is wrong */
     assert_int_equal(outcome.status, 2);
     assert_string_equal(outcome.out, "");
     outcome_free(&outcome);
-    outcome = run(*state, "word");
+    outcome = run(world, "word");
     assert_int_equal(outcome.status, 2);
     outcome_free(&outcome);
-    outcome = run(*state, "--version");
+    outcome = run(world, "--version");
     assert_int_equal(outcome.status, 0);
     assert_int_equal(strncmp(outcome.out, "rsminfo (librsm) ", 17), 0);
     outcome_free(&outcome);
@@ -125,12 +120,6 @@ static void test_usage(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_node, info_setup, shared_node_teardown),
-        SHARED_NODE_TEST(test_refusal),
-        WORLD_TEST(test_no_daemon),
-        WORLD_TEST(test_usage),
-    };
     run_program = "rsminfo";
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rsmstat shows is what there is. */
-#include <errno.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "protocol/proto.h"
@@ -102,9 +97,8 @@ static void check_access_list(const struct json_value *listed, size_t count)
     }
 }
 
-static void test_two_nodes(void **state)
+WORLD_TEST(test_two_nodes)
 {
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
     TELL_OK(exporter, offer, .length = 2 * PARTY_PAGE);
     TELL_OK(exporter, offer, .slot = 1, .id = PARTY_ID + 1, .length = 5 * PARTY_PAGE,
@@ -152,10 +146,9 @@ static void test_two_nodes(void **state)
 }
 
 /* A list that is longer than what is shown of it says how much is missing. */
-static void test_long_list(void **state)
+WORLD_TEST(test_long_list)
 {
     enum { ENTRIES = 20, SHOWN = 16 };
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, 1), *two = actor_start(world, 2);
     struct order order = {.id = PARTY_ID, .length = PARTY_PAGE, .acl_count = ENTRIES};
     TELL_OK(two, open);
@@ -177,9 +170,8 @@ static void test_long_list(void **state)
     outcome_free(&outcome);
 }
 
-static void test_aborted(void **state)
+WORLD_TEST(test_aborted)
 {
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
     TELL_OK(exporter, offer, .length = PARTY_PAGE);
     TELL_OK(importer, connect, .node = 1);
@@ -194,10 +186,9 @@ static void test_aborted(void **state)
     json_free(root);
 }
 
-static void test_many(void **state)
+WORLD_TEST(test_many)
 {
     enum { COUNT = 77 };
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, 1);
     for (int i = 0; i < COUNT; i++)
         TELL_OK(exporter, offer, .slot = i, .id = PARTY_ID + (uint32_t)i, .length = PARTY_PAGE);
@@ -211,9 +202,8 @@ static void test_many(void **state)
 
 /* ---------------------------------------------------------------- for people */
 
-static void test_tables(void **state)
+WORLD_TEST(test_tables)
 {
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
     TELL_OK(exporter, umask, .value = 022);
     TELL_OK(exporter, create, .length = 3 * PARTY_PAGE);
@@ -265,11 +255,10 @@ static void test_tables(void **state)
     outcome_free(&outcome);
 }
 
-static void test_sections(void **state)
+WORLD_TEST(test_sections)
 {
     static const char *const names[] = {"controllers", "topology", "shares", "exports", "imports"};
     enum { NAMES = sizeof names / sizeof names[0] };
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE);
     /* Each by itself or not among others; all 31 would take long under sanitizers. */
@@ -301,13 +290,12 @@ static void count_segments(const struct world *world, uid_t uid, size_t exports,
     json_free(root);
 }
 
-static void test_users(void **state)
+SHARED_NODE_TEST(test_users)
 {
     if (!build_is_reachable()) {
         print_message("not run: other users cannot get at the programs of this build\n");
         skip();
     }
-    struct world *world = *state;
     struct actor *owner = actor_start_as(world, 1, UNPRIVILEGED_UID);
     struct actor *other = actor_start_as(world, 1, OTHER_UID);
     TELL_OK(owner, offer, .length = PARTY_PAGE, .acl_count = 1, .acl = {{1, 0644}});
@@ -343,13 +331,12 @@ static struct json_value *shares_of(const struct world *world, uid_t asker, uid_
     return root;
 }
 
-static void test_shares(void **state)
+SHARED_NODE_TEST(test_shares)
 {
     if (!build_is_reachable()) {
         print_message("not run: other users cannot get at the programs of this build\n");
         skip();
     }
-    struct world *world = *state;
     const struct json_value *user;
     struct actor *owner = actor_start_as(world, 1, UNPRIVILEGED_UID);
     struct actor *other = actor_start_as(world, 1, OTHER_UID);
@@ -377,9 +364,8 @@ static void test_shares(void **state)
 
 /* ---------------------------------------------------------------- nobody there */
 
-static void test_no_daemon(void **state)
+WORLD_TEST(test_no_daemon)
 {
-    struct world *world = *state;
     char expected[256];
     struct outcome outcome = run(world, "--node 5");
     snprintf(expected, sizeof expected, "rsmstat: no rsmd for node 5 at %s/node-5.sock\n",
@@ -399,9 +385,8 @@ static void test_no_daemon(void **state)
 }
 
 /* One of several has left its socket behind. */
-static void test_dead_daemon(void **state)
+WORLD_TEST(test_dead_daemon)
 {
-    struct world *world = *state;
     struct actor *one = actor_start(world, 1), *two = actor_start(world, 2);
     TELL_OK(one, offer, .length = PARTY_PAGE);
     TELL_OK(two, offer, .length = PARTY_PAGE);
@@ -425,10 +410,10 @@ static int failed_setup(void **state)
     return shared_node_setup_with(state, text);
 }
 
-static void test_failed(void **state)
+TEST_WITH(struct world *world, test_failed, failed_setup, shared_node_teardown)
 {
     char name[16], device[32];
-    struct json_value *root = run_json(*state, geteuid(), "--controllers", 0);
+    struct json_value *root = run_json(world, geteuid(), "--controllers", 0);
     const struct json_value *node = get_node(root, 1);
     const struct json_value *failed = get(node, "failed_controllers", JSON_ARRAY);
     assert_int_equal(json_count(get(node, "controllers", JSON_ARRAY)), 2);
@@ -444,34 +429,34 @@ static void test_failed(void **state)
         assert_non_null(strstr(get_string(one, "reason"), "install")); /* what to do */
     }
     json_free(root);
-    struct outcome outcome = run_as(*state, OTHER_UID, "--controllers");
+    struct outcome outcome = run_as(world, OTHER_UID, "--controllers");
     assert_int_equal(outcome.status, 0);
     assert_true(has_line(outcome.out, "FAILED-CONTROLLER +TRANSPORT +DEVICE +WHY"));
     assert_true(has_line(outcome.out, "away14 +ntb +/dev/rsm_ntb-away14\n    ntb: cannot open .*"));
     outcome_free(&outcome);
-    outcome = run(*state, "--controllers --wide --color");
+    outcome = run(world, "--controllers --wide --color");
     assert_true(has_line(outcome.out, "\033\\[31maway14\033\\[0m +ntb +/dev/rsm_ntb-away14 +"
                                       "ntb: cannot open .*"));
     outcome_free(&outcome);
 }
 
-static void test_usage(void **state)
+WORLD_TEST(test_usage)
 {
     static const char *const wrong[] = {
         "--node 0",     "--node 65536", "--node x",         "--nothing", "--watch=0",
         "--watch=3601", "--watch=x",    "--all-nodes -n 1", "word",      "--color=red"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        struct outcome outcome = run(*state, wrong[i]);
+        struct outcome outcome = run(world, wrong[i]);
         assert_int_equal(outcome.status, 2);
         assert_string_equal(outcome.out, "");
         assert_string_not_equal(outcome.err, "");
         outcome_free(&outcome);
     }
-    struct outcome outcome = run(*state, "--help");
+    struct outcome outcome = run(world, "--help");
     assert_int_equal(outcome.status, 0);
     assert_non_null(strstr(outcome.out, "--runtime-dir"));
     outcome_free(&outcome);
-    outcome = run(*state, "--version");
+    outcome = run(world, "--version");
     assert_int_equal(outcome.status, 0);
     assert_int_equal(strncmp(outcome.out, "rsmstat (librsm) ", 17), 0);
     outcome_free(&outcome);
@@ -496,10 +481,9 @@ static int64_t time_with_stopped(const struct world *world, pid_t daemons[], uns
 
 /* Daemons that do not answer are waited for at the same time: seven of them for less time than two would take one after
  * the other. */
-static void test_stopped_daemons(void **state)
+WORLD_TEST(test_stopped_daemons)
 {
     enum { STOPPED = 7, PATIENCE_MS = 2000, TRIES = 3 };
-    struct world *world = *state;
     pid_t daemons[STOPPED + 1];
     int64_t least = INT64_MAX;
     for (unsigned i = 0; i <= STOPPED; i++)
@@ -515,9 +499,8 @@ static void test_stopped_daemons(void **state)
 }
 
 /* What a collector reads: each metric once, its samples together, names and numbers as it wants them. */
-static void test_prometheus(void **state)
+WORLD_TEST(test_prometheus)
 {
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .id = PARTY_ID, .length = PARTY_PAGE);
     struct actor *importer = actor_start(world, 1);
@@ -544,25 +527,4 @@ static void test_prometheus(void **state)
     outcome = run(world, "--prometheus --json");
     assert_int_equal(outcome.status, 2);
     outcome_free(&outcome);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_stopped_daemons),
-        WORLD_TEST(test_two_nodes),
-        WORLD_TEST(test_long_list),
-        WORLD_TEST(test_aborted),
-        WORLD_TEST(test_many),
-        WORLD_TEST(test_tables),
-        WORLD_TEST(test_sections),
-        WORLD_TEST(test_no_daemon),
-        WORLD_TEST(test_dead_daemon),
-        WORLD_TEST(test_prometheus),
-        WORLD_TEST(test_usage),
-        SHARED_NODE_TEST(test_users),
-        SHARED_NODE_TEST(test_shares),
-        cmocka_unit_test_setup_teardown(test_failed, failed_setup, shared_node_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

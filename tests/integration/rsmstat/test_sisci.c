@@ -2,9 +2,6 @@
 /* What rsmstat shows of programs of SISCI. */
 #include <sisci_api.h>
 #include <sisci_error.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "process.h"
@@ -21,9 +18,6 @@ static sci_desc_t sd;
 static sci_callback_action_t never(void *argument, sci_local_interrupt_t interrupt,
                                    sci_error_t error)
 {
-    (void)argument;
-    (void)interrupt;
-    (void)error;
     return SCI_CALLBACK_CONTINUE;
 }
 
@@ -58,7 +52,6 @@ static sci_error_t make_interrupts(void)
 static int make_all(void *unused)
 {
     sci_error_t error;
-    (void)unused;
     SCIInitialize(0, &error);
     NEED(error == SCI_ERR_OK);
     SCIOpen(&sd, 0, &error);
@@ -72,7 +65,6 @@ static int trigger_twice(void *unused)
 {
     sci_remote_interrupt_t interrupt;
     sci_error_t error;
-    (void)unused;
     SCIConnectInterrupt(sd, &interrupt, SCI_LOCAL_HOST, 0, TRIGGERED, SCI_INFINITE_TIMEOUT, 0,
                         &error);
     for (int i = 0; i < 2 && error == SCI_ERR_OK; i++)
@@ -82,7 +74,6 @@ static int trigger_twice(void *unused)
 
 static int end_all(void *unused)
 {
-    (void)unused;
     SCITerminate();
     return 0;
 }
@@ -115,9 +106,8 @@ static void check_interrupt(const struct json_value *node, const struct actor *o
     assert_int_equal(get(interrupt, "shared", JSON_BOOL)->truth, number == WITH_DATA);
 }
 
-static void test_segments_and_interrupts(void **state)
+WORLD_TEST(test_segments_and_interrupts)
 {
-    struct world *world = *state;
     struct actor *owner = actor_start(world, 1);
     assert_int_equal(actor_run(owner, make_all, NULL, 0), 0);
     assert_int_equal(actor_run(owner, trigger_twice, NULL, 0), 0);
@@ -143,9 +133,8 @@ static void test_segments_and_interrupts(void **state)
 }
 
 /* The thread that calls back sleeps, but for a moment now and then. */
-static void test_waiting(void **state)
+WORLD_TEST(test_waiting)
 {
-    struct world *world = *state;
     struct actor *owner = actor_start(world, 1);
     assert_int_equal(actor_run(owner, make_all, NULL, 0), 0);
     int64_t end = rsm_clock_ms() + LONG_MS;
@@ -166,7 +155,6 @@ static int make_many(void *unused)
 {
     enum { MANY = 150 };
     sci_error_t error;
-    (void)unused;
     SCIInitialize(0, &error);
     SCIOpen(&sd, 0, &error);
     for (unsigned i = 0; i < MANY && error == SCI_ERR_OK; i++) {
@@ -177,13 +165,9 @@ static int make_many(void *unused)
     return error == SCI_ERR_OK ? MANY : -1;
 }
 
-static void test_users(void **state)
+WORLD_TEST(test_users)
 {
-    struct world *world = *state;
-    if (geteuid() != 0) {
-        print_message("not run: only root can be several users\n");
-        skip();
-    }
+    case_needs_root();
     pid_t daemon = world_daemon_start(world, 1);
     struct actor *owner = actor_start(world, 1);
     int made = actor_run(owner, make_many, NULL, 0);
@@ -199,14 +183,4 @@ static void test_users(void **state)
     json_free(root);
     actor_stop(owner);
     world_daemon_end(daemon);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_segments_and_interrupts),
-        WORLD_TEST(test_waiting),
-        WORLD_TEST(test_users),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How the mapping engine traps accesses, as rsmstat shows it. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "party.h"
 #include "process.h"
 #include "run.h"
@@ -83,9 +77,8 @@ static bool serves_system_calls(struct actor *importer)
     return order.value != 0;
 }
 
-static void test_traps(void **state)
+WORLD_TEST(test_traps)
 {
-    struct world *world = *state;
     bool maps;
     struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE, .acl_count = 2, .acl = {{1, 0666}, {2, 0666}});
@@ -126,9 +119,8 @@ static void test_traps(void **state)
         expect_trap(world, importer, "signal", "decoding");
 }
 
-static void test_trap_of_a_write_only_connection(void **state)
+WORLD_TEST(test_trap_of_a_write_only_connection)
 {
-    struct world *world = *state;
     struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE, .acl_count = 1, .acl = {{1, 0666}});
     assert_int_equal(
@@ -140,13 +132,12 @@ static void test_trap_of_a_write_only_connection(void **state)
 }
 
 /* A user without privileges: what the kernel lets him do is what is shown. */
-static void test_trap_of_a_user(void **state)
+SHARED_NODE_TEST(test_trap_of_a_user)
 {
     if (!build_is_reachable()) {
         print_message("not run: other users cannot get at the programs of this build\n");
         skip();
     }
-    struct world *world = *state;
     bool maps;
     struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE, .acl_count = 1, .acl = {{1, 0666}});
@@ -164,14 +155,4 @@ static void test_trap_of_a_user(void **state)
                 serves       ? NULL
                 : has_thread ? "no-permission"
                              : "no-userfaultfd");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_traps),
-        WORLD_TEST(test_trap_of_a_write_only_connection),
-        SHARED_NODE_TEST(test_trap_of_a_user),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

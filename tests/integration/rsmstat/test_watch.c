@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* --watch: again and again, until somebody has had enough. */
-#include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "party.h"
 #include "process.h"
 #include "run.h"
@@ -22,25 +15,25 @@ static void end_by(struct run *run, int signal)
     outcome_free(&outcome);
 }
 
-static void test_blocks(void **state)
+WORLD_TEST(test_blocks)
 {
-    struct actor *exporter = actor_start(*state, 1);
+    struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE);
-    struct run run = run_begin(*state, geteuid(), "--exports --watch=1", -1);
+    struct run run = run_begin(world, geteuid(), "--exports --watch=1", -1);
     run_await(&run, "\n0x400000 ", 3);
     end_by(&run, SIGINT);
-    run = run_begin(*state, geteuid(), "--watch=3600", -1);
+    run = run_begin(world, geteuid(), "--watch=3600", -1);
     run_await(&run, "rsmstat at ", 1);
     end_by(&run, SIGTERM);
 }
 
 /* Rates are there from the second picture on, and count what came in between. */
-static void test_rates(void **state)
+WORLD_TEST(test_rates)
 {
-    struct actor *exporter = actor_start(*state, 1);
-    struct actor *importer = actor_start(*state, 1);
+    struct actor *exporter = actor_start(world, 1);
+    struct actor *importer = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE);
-    struct run run = run_begin(*state, geteuid(), "--exports --watch=2", -1);
+    struct run run = run_begin(world, geteuid(), "--exports --watch=2", -1);
     run_await(&run, "So far: connects: 0,", 1);
     assert_null(strstr(run.seen, "Per second"));
     TELL_OK(importer, connect, .node = 1);
@@ -55,11 +48,11 @@ static void test_rates(void **state)
     outcome_free(&outcome);
 }
 
-static void test_lines(void **state)
+WORLD_TEST(test_lines)
 {
-    struct actor *exporter = actor_start(*state, 1);
+    struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE);
-    struct run run = run_begin(*state, geteuid(), "--json --watch=1", -1);
+    struct run run = run_begin(world, geteuid(), "--json --watch=1", -1);
     run_await(&run, "\n", 2);
     assert_int_equal(kill(run.pid, SIGINT), 0);
     struct outcome outcome = run_end(&run);
@@ -74,11 +67,11 @@ static void test_lines(void **state)
 }
 
 /* What comes and goes between two pictures shows in the second, without the daemon too. */
-static void test_changes(void **state)
+WORLD_TEST(test_changes)
 {
-    struct run run = run_begin(*state, geteuid(), "--exports --watch=1", -1);
+    struct run run = run_begin(world, geteuid(), "--exports --watch=1", -1);
     run_await(&run, "rsmstat at ", 1);
-    struct actor *exporter = actor_start(*state, 1);
+    struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE);
     run_await(&run, "\n0x400000 ", 1);
     assert_int_equal(kill(run.pid, SIGINT), 0);
@@ -89,12 +82,12 @@ static void test_changes(void **state)
 }
 
 /* A daemon that stops for a while: rsmstat says so, goes on, and still ends when it is told to. */
-static void test_stopped(void **state)
+WORLD_TEST(test_stopped)
 {
-    struct actor *exporter = actor_start(*state, 1);
+    struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE);
-    pid_t daemon = world_daemon(*state, 1);
-    struct run run = run_begin(*state, geteuid(), "--exports --watch=1", -1);
+    pid_t daemon = world_daemon(world, 1);
+    struct run run = run_begin(world, geteuid(), "--exports --watch=1", -1);
     run_await(&run, "\n0x400000 ", 1);
     process_freeze(daemon);
     run_await(&run, "rsmstat at ", run_count(&run, "rsmstat at ") + 3);
@@ -125,11 +118,11 @@ static struct run run_on_terminal(const struct world *world, const char *options
     return run;
 }
 
-static void test_terminal(void **state)
+WORLD_TEST(test_terminal)
 {
-    struct actor *exporter = actor_start(*state, 1);
+    struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE);
-    struct run run = run_on_terminal(*state, "--exports --watch=1");
+    struct run run = run_on_terminal(world, "--exports --watch=1");
     run_await(&run, "\033[H\033[2Jrsmstat at ", 2);
     end_by(&run, SIGINT);
 }
@@ -148,49 +141,39 @@ static bool has_colors(const struct world *world, bool terminal, const char *opt
     return colors;
 }
 
-static void test_colors(void **state)
+WORLD_TEST(test_colors)
 {
-    struct actor *exporter = actor_start(*state, 1);
+    struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE);
     unsetenv("NO_COLOR");
     setenv("TERM", "xterm", 1);
-    assert_true(has_colors(*state, true, "--exports"));
-    assert_true(has_colors(*state, true, "--exports --color=auto"));
-    assert_false(has_colors(*state, true, "--exports --color=never"));
-    assert_false(has_colors(*state, false, "--exports"));
-    assert_false(has_colors(*state, false, "--exports --color=auto"));
-    assert_true(has_colors(*state, false, "--exports --color=always"));
-    assert_true(has_colors(*state, false, "--exports --color"));
+    assert_true(has_colors(world, true, "--exports"));
+    assert_true(has_colors(world, true, "--exports --color=auto"));
+    assert_false(has_colors(world, true, "--exports --color=never"));
+    assert_false(has_colors(world, false, "--exports"));
+    assert_false(has_colors(world, false, "--exports --color=auto"));
+    assert_true(has_colors(world, false, "--exports --color=always"));
+    assert_true(has_colors(world, false, "--exports --color"));
     setenv("NO_COLOR", "", 1);
-    assert_true(has_colors(*state, true, "--exports"));
+    assert_true(has_colors(world, true, "--exports"));
     setenv("NO_COLOR", "1", 1);
-    assert_false(has_colors(*state, true, "--exports"));
-    assert_true(has_colors(*state, true, "--exports --color=always"));
+    assert_false(has_colors(world, true, "--exports"));
+    assert_true(has_colors(world, true, "--exports --color=always"));
     unsetenv("NO_COLOR");
     setenv("TERM", "dumb", 1);
-    assert_false(has_colors(*state, true, "--exports"));
+    assert_false(has_colors(world, true, "--exports"));
 }
 
 /* The reader of a pipe has gone: rsmstat goes, too. */
-static void test_broken_pipe(void **state)
+WORLD_TEST(test_broken_pipe)
 {
     int ends[2], status;
-    struct actor *exporter = actor_start(*state, 1);
+    struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     close(ends[0]);
-    struct run run = run_begin(*state, geteuid(), "--watch=1", ends[1]);
+    struct run run = run_begin(world, geteuid(), "--watch=1", ends[1]);
     assert_int_equal(child_await(run.pid, 0, RUN_MS, &status), run.pid);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
     close(run.err);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_blocks),      WORLD_TEST(test_rates),    WORLD_TEST(test_lines),
-        WORLD_TEST(test_changes),     WORLD_TEST(test_terminal), WORLD_TEST(test_colors),
-        WORLD_TEST(test_broken_pipe), WORLD_TEST(test_stopped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where the library's own mappings go, and what is held for a fixed one. */
-#include "cmocka_all.h"
-
-#include <pthread.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "cases.h"
 
 #include "base/apart.h"
 #include "core/target.h"
@@ -38,10 +33,9 @@ static bool is_mapped(const uint8_t *address)
 /* ---------------------------------------------------------------- apart */
 
 /* What the kernel gives next, and anything near it, is not taken. */
-static void far_from_what_the_kernel_gives(void **state)
+TEST_ALONE(far_from_what_the_kernel_gives)
 {
     const size_t near = (size_t)8 << 30, lengths[] = {1, page, 64 * page, (size_t)8 << 20};
-    (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         uint8_t *ordinary = map(page), *apart = map_apart(lengths[i]);
         size_t distance =
@@ -66,11 +60,10 @@ static void *map_many(void *argument)
     return NULL;
 }
 
-static void threads_get_places_of_their_own(void **state)
+TEST_ALONE(threads_get_places_of_their_own)
 {
     static uint8_t *made[THREADS][EACH];
     pthread_t thread[THREADS];
-    (void)state;
     for (size_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, map_many, made[i]), 0);
     for (size_t i = 0; i < THREADS; i++)
@@ -88,9 +81,8 @@ static void threads_get_places_of_their_own(void **state)
 }
 
 /* Places go downward: somebody is where the next one would be. */
-static void a_place_that_is_taken_is_left_alone(void **state)
+TEST_ALONE(a_place_that_is_taken_is_left_alone)
 {
-    (void)state;
     uint8_t *first = map_apart(page), *taken = first - 4 * page;
     assert_ptr_equal(mmap(taken, 4 * page, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
@@ -106,9 +98,8 @@ static void a_place_that_is_taken_is_left_alone(void **state)
     munmap(second, 2 * page);
 }
 
-static void what_cannot_be_fails_as_ever(void **state)
+TEST_ALONE(what_cannot_be_fails_as_ever)
 {
-    (void)state;
     assert_ptr_equal(rsmcore_mmap_apart(page, PROT_READ, MAP_SHARED, -1, 0), MAP_FAILED);
     assert_ptr_equal(
         rsmcore_mmap_apart(SIZE_MAX / 2, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
@@ -127,9 +118,8 @@ static uint8_t *fence(size_t count)
     return all;
 }
 
-static void no_gap_is_left_and_all_are_given_back(void **state)
+TEST_ALONE(no_gap_is_left_and_all_are_given_back)
 {
-    (void)state;
     const size_t count = RSMCORE_TARGET_GAPS;
     struct rsmcore_target target;
     uint8_t *all = fence(count);
@@ -151,9 +141,8 @@ static void no_gap_is_left_and_all_are_given_back(void **state)
         munmap(all + 2 * i * page, page);
 }
 
-static void more_gaps_than_that_are_refused(void **state)
+TEST_ALONE(more_gaps_than_that_are_refused)
 {
-    (void)state;
     const size_t count = RSMCORE_TARGET_GAPS + 1;
     struct rsmcore_target target;
     uint8_t *all = fence(count);
@@ -165,9 +154,8 @@ static void more_gaps_than_that_are_refused(void **state)
 }
 
 /* The transport says what is wrong with them. */
-static void impossible_targets_hold_nothing(void **state)
+TEST_ALONE(impossible_targets_hold_nothing)
 {
-    (void)state;
     struct rsmcore_target target;
     void *const bad[] = {
         NULL,
@@ -192,14 +180,5 @@ static void impossible_targets_hold_nothing(void **state)
 int main(void)
 {
     page = (size_t)sysconf(_SC_PAGESIZE);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(far_from_what_the_kernel_gives),
-        cmocka_unit_test(threads_get_places_of_their_own),
-        cmocka_unit_test(a_place_that_is_taken_is_left_alone),
-        cmocka_unit_test(what_cannot_be_fails_as_ever),
-        cmocka_unit_test(no_gap_is_left_and_all_are_given_back),
-        cmocka_unit_test(more_gaps_than_that_are_refused),
-        cmocka_unit_test(impossible_targets_hold_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A process by the bare system call, whose arguments have another order on some processors. */
-#include <signal.h>
-#include <sys/wait.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 
 #include "base/clone.h"
 
-static void a_child_runs_and_ends(void **state)
+TEST_ALONE(a_child_runs_and_ends)
 {
-    (void)state;
     int status = 0;
     long child = rsm_clone_process(SIGCHLD);
     if (child == 0)
@@ -18,10 +14,4 @@ static void a_child_runs_and_ends(void **state)
     assert_int_equal(waitpid((pid_t)child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_runs_and_ends)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

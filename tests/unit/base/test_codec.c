@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmocka_all.h"
-
-#include <string.h>
+#include "cases.h"
 
 #include "base/codec.h"
 
-static void integers_are_little_endian(void **state)
+TEST_ALONE(integers_are_little_endian)
 {
-    (void)state;
     uint8_t buffer[14];
     struct rsm_codec c = rsm_encoder(buffer, sizeof buffer);
     uint16_t a = 0x0102;
@@ -32,9 +29,8 @@ static void integers_are_little_endian(void **state)
     assert_true(d == 0x0708090a0b0c0d0eULL);
 }
 
-static void short_input_makes_it_bad_and_zero(void **state)
+TEST_ALONE(short_input_makes_it_bad_and_zero)
 {
-    (void)state;
     uint8_t three[3] = {1, 2, 3};
     struct rsm_codec c = rsm_decoder(three, sizeof three);
     uint32_t value = 77;
@@ -47,9 +43,8 @@ static void short_input_makes_it_bad_and_zero(void **state)
     assert_int_equal(after, 0);
 }
 
-static void encoder_stops_at_capacity(void **state)
+TEST_ALONE(encoder_stops_at_capacity)
 {
-    (void)state;
     uint8_t buffer[8];
     memset(buffer, 0xee, sizeof buffer);
     struct rsm_codec c = rsm_encoder(buffer, 6);
@@ -62,9 +57,8 @@ static void encoder_stops_at_capacity(void **state)
         assert_int_equal(buffer[i], 0xee);
 }
 
-static void counts_are_bounded(void **state)
+TEST_ALONE(counts_are_bounded)
 {
-    (void)state;
     uint8_t buffer[4] = {5, 0, 0, 0};
     uint32_t count;
     struct rsm_codec c = rsm_decoder(buffer, 4);
@@ -77,9 +71,8 @@ static void counts_are_bounded(void **state)
     assert_int_equal(count, 0);
 }
 
-static void strings_round_trip_to_the_last_character(void **state)
+TEST_ALONE(strings_round_trip_to_the_last_character)
 {
-    (void)state;
     uint8_t buffer[32];
     char text[8] = "1234567", back[8];
     struct rsm_codec c = rsm_encoder(buffer, sizeof buffer);
@@ -98,9 +91,8 @@ static void strings_round_trip_to_the_last_character(void **state)
     assert_int_equal(back[0], '\0');
 }
 
-static void unterminated_string_is_not_encoded(void **state)
+TEST_ALONE(unterminated_string_is_not_encoded)
 {
-    (void)state;
     uint8_t buffer[32];
     char text[4] = {'a', 'b', 'c', 'd'};
     struct rsm_codec c = rsm_encoder(buffer, sizeof buffer);
@@ -108,27 +100,12 @@ static void unterminated_string_is_not_encoded(void **state)
     assert_true(c.bad);
 }
 
-static void embedded_nul_is_refused(void **state)
+TEST_ALONE(embedded_nul_is_refused)
 {
-    (void)state;
     uint8_t buffer[] = {3, 0, 0, 0, 'a', 0, 'b'};
     char text[8];
     struct rsm_codec c = rsm_decoder(buffer, sizeof buffer);
     rsm_codec_string(&c, text, sizeof text);
     assert_true(c.bad);
     assert_int_equal(text[0], '\0');
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers_are_little_endian),
-        cmocka_unit_test(short_input_makes_it_bad_and_zero),
-        cmocka_unit_test(encoder_stops_at_capacity),
-        cmocka_unit_test(counts_are_bounded),
-        cmocka_unit_test(strings_round_trip_to_the_last_character),
-        cmocka_unit_test(unterminated_string_is_not_encoded),
-        cmocka_unit_test(embedded_nul_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

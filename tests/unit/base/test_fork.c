@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The locks that fork(2) takes: in which order, and what a child finds. */
-#include <signal.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "base/fork.h"
-#include "cmocka_all.h"
+#include "cases.h"
 
 #ifdef __SANITIZE_THREAD__
 enum { FORKS = 10, CHILD_S = 60 }; /* each takes long */
@@ -68,9 +62,8 @@ static int tell_order(void)
     return strcmp(order, "imo") == 0 ? 0 : 1;
 }
 
-static void test_child_begins_inside(void **state)
+TEST_ALONE(test_child_begins_inside)
 {
-    (void)state;
     assert_true(rsmcore_fork_is_watched());
     assert_int_equal(in_child(tell_order), 0);
     assert_int_equal(written, 0); /* the parent's parts have nothing to do */
@@ -117,10 +110,9 @@ static void *fork_often(void *unused)
 }
 
 /* Two threads fork at once, two others change what the locks guard. */
-static void test_child_finds_parts_whole(void **state)
+TEST_ALONE(test_child_finds_parts_whole)
 {
     pthread_t threads[3];
-    (void)state;
     atomic_store(&stop, false);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, i < 2 ? change_often : fork_often, NULL),
@@ -162,11 +154,10 @@ static bool does_wait(void)
 
 /* It does not leave the lock behind where it is cancelled, and is cancelled when it has released it. A
  * fork does not wait for it. */
-static void test_wait(void **state)
+TEST_ALONE(test_wait)
 {
     pthread_t thread;
     void *result;
-    (void)state;
     atomic_store(&stop, false);
     assert_int_equal(pthread_create(&thread, NULL, wait_for_release, NULL), 0);
     while (!does_wait())
@@ -218,25 +209,13 @@ static int request_with_lock(void)
     return 0;
 }
 
-static void test_mistakes_are_found(void **state)
+TEST_ALONE(test_mistakes_are_found)
 {
     int (*const mistakes[])(void) = {take_in_wrong_order, take_twice, release_what_is_free,
                                      fork_with_lock, request_with_lock};
-    (void)state;
     for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
         int status = in_child(mistakes[i]);
         assert_true(WIFSIGNALED(status));
         assert_int_equal(WTERMSIG(status), SIGABRT);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_child_begins_inside),
-        cmocka_unit_test(test_child_finds_parts_whole),
-        cmocka_unit_test(test_wait),
-        cmocka_unit_test(test_mistakes_are_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

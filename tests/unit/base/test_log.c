@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmocka_all.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "cases.h"
 
 #include "base/log.h"
 #include "base/status.h"
@@ -13,17 +7,15 @@
 static char heard[2048];
 static int heard_count;
 
-static void listen(enum rsmcore_log_level level, const char *text)
+static void listen_to(enum rsmcore_log_level level, const char *text)
 {
-    (void)level;
     heard_count++;
     strncpy(heard, text, sizeof heard - 1);
 }
 
-static void hook_gets_its_levels_and_errno_survives(void **state)
+TEST_ALONE(hook_gets_its_levels_and_errno_survives)
 {
-    (void)state;
-    rsmcore_log_to(listen, RSMCORE_LOG_WARNING);
+    rsmcore_log_to(listen_to, RSMCORE_LOG_WARNING);
     errno = ENOENT;
     rsm_log_warning("%m and %d", 7);
     assert_int_equal(errno, ENOENT);
@@ -57,9 +49,8 @@ static ssize_t captured(const char *level, char *text, size_t size)
     return length;
 }
 
-static void silent_unless_asked(void **state)
+TEST_ALONE(silent_unless_asked)
 {
-    (void)state;
     char text[256] = "";
     assert_int_equal(captured(NULL, text, sizeof text), -1);
     assert_int_equal(captured("", text, sizeof text), -1);
@@ -68,9 +59,8 @@ static void silent_unless_asked(void **state)
     assert_non_null(strstr(text, "error: an error\n"));
 }
 
-static void statuses_have_texts(void **state)
+TEST_ALONE(statuses_have_texts)
 {
-    (void)state;
     assert_string_equal(rsmcore_status_text(RSM_ST_OK), "success");
     assert_string_equal(rsmcore_status_text((enum rsm_status)9999), "unknown status");
     assert_true(rsmcore_status_known(RSM_ST_TRANSFER));
@@ -79,14 +69,4 @@ static void statuses_have_texts(void **state)
     assert_int_equal(rsmcore_status_from_errno(0), RSM_ST_OK);
     assert_int_equal(rsmcore_status_from_errno(EACCES), RSM_ST_DENIED);
     assert_int_equal(rsmcore_status_from_errno(ENOMEM), RSM_ST_NO_MEMORY);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hook_gets_its_levels_and_errno_survives),
-        cmocka_unit_test(silent_unless_asked),
-        cmocka_unit_test(statuses_have_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Limits of control groups, from trees of files like the kernel's. */
-#include "cmocka_all.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "cases.h"
 
 #include "base/memory_limit.h"
 
@@ -32,7 +26,6 @@ static void put(const char *name, const char *text)
 
 static int setup(void **state)
 {
-    (void)state;
     strcpy(tree, "/tmp/rsm-cgroup.XXXXXX");
     assert_non_null(mkdtemp(tree));
     snprintf(list, sizeof list, "%s/list", tree);
@@ -42,7 +35,6 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     char command[96];
-    (void)state;
     snprintf(command, sizeof command, "rm -rf %s", tree);
     assert_int_equal(system(command), 0);
     return 0;
@@ -56,9 +48,10 @@ static struct rsm_memory_bounds bounds_of(const char *groups)
     return bounds;
 }
 
-static void no_limit(void **state)
+#define TEST(test) TEST_BETWEEN(test, setup, teardown)
+
+TEST(no_limit)
 {
-    (void)state;
     struct rsm_memory_bounds bounds = bounds_of("0::/a\n");
     assert_true(bounds.limit == UINT64_MAX && bounds.room == UINT64_MAX);
     put("a/memory.max", "max\n");
@@ -72,9 +65,8 @@ static void no_limit(void **state)
 }
 
 /* What file cache takes of it can be had; other memory cannot. */
-static void limit_and_room(void **state)
+TEST(limit_and_room)
 {
-    (void)state;
     put("a/memory.max", "67108864\n");
     put("a/memory.current", "41943040\n");
     put("a/memory.swap.max", "0\n");
@@ -89,9 +81,8 @@ static void limit_and_room(void **state)
     assert_int_equal(bounds_of("0::/a\n").room, 0);
 }
 
-static void groups_above(void **state)
+TEST(groups_above)
 {
-    (void)state;
     put("a/memory.max", "20971520\n");
     put("a/memory.current", "16777216\n");
     put("a/memory.swap.max", "0\n");
@@ -104,9 +95,8 @@ static void groups_above(void **state)
 }
 
 /* In a container that sees its own group alone, at the top, by the host's name or by "/". */
-static void container(void **state)
+TEST(container)
 {
-    (void)state;
     put("memory.max", "10485760\n");
     put("memory.current", "1048576\n");
     put("memory.swap.max", "0\n");
@@ -115,9 +105,8 @@ static void container(void **state)
     assert_int_equal(bounds_of("0::/../other\n").limit, 10 * MIB);
 }
 
-static void version_1(void **state)
+TEST(version_1)
 {
-    (void)state;
     put("memory/a/memory.limit_in_bytes", "10485760\n");
     put("memory/a/memory.usage_in_bytes", "4194304\n");
     put("memory/a/memory.stat",
@@ -131,9 +120,8 @@ static void version_1(void **state)
     assert_true(bounds_of("4:memory_other:/a\n").limit == UINT64_MAX);
 }
 
-static void nonsense(void **state)
+TEST(nonsense)
 {
-    (void)state;
     static char line[9000];
     put("a/memory.max", "-1\n");
     assert_true(bounds_of("0::/a\n").limit == UINT64_MAX);
@@ -148,21 +136,9 @@ static void nonsense(void **state)
     assert_true(bounds_of(line).limit == UINT64_MAX);
 }
 
-static void size_of_this_host(void **state)
+TEST(size_of_this_host)
 {
-    (void)state;
     uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     assert_in_range(rsm_memory_size(), 1, physical);
     assert_true(rsm_memory_fits(0));
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(no_limit),  TEST(limit_and_room), TEST(groups_above),      TEST(container),
-        TEST(version_1), TEST(nonsense),       TEST(size_of_this_host),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmocka_all.h"
-
-#include <stdbool.h>
-#include <stdlib.h>
+#include "cases.h"
 
 #include "base/ranges.h"
 
@@ -28,9 +25,8 @@ static unsigned check_subtree(const struct rsm_range *range)
 
 /* The way to each of ten thousand is no longer than twice that of a perfect tree, in whatever order
  * they come: this is what keeps the cost of a call from growing. */
-static void no_way_is_long(void **state)
+TEST_ALONE(no_way_is_long)
 {
-    (void)state;
     struct rsm_ranges ranges = RSM_RANGES_EMPTY;
     struct rsm_range *range = calloc(MANY, sizeof *range);
     for (unsigned i = 0; i < MANY; i++) {
@@ -83,9 +79,8 @@ static void check_walk(const struct rsm_ranges *ranges, struct rsm_range *all, c
 }
 
 /* Ranges of all lengths that come and go, one over the other. */
-static void walks_find_what_overlaps(void **state)
+TEST_ALONE(walks_find_what_overlaps)
 {
-    (void)state;
     static struct rsm_range all[SOME];
     static bool in[SOME];
     struct rsm_ranges ranges = RSM_RANGES_EMPTY;
@@ -106,13 +101,4 @@ static void walks_find_what_overlaps(void **state)
         check_walk(&ranges, all, in, start, start + 1 + (unsigned)rand_r(&seed) % 50);
         check_walk(&ranges, all, in, start, UINTPTR_MAX);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_way_is_long),
-        cmocka_unit_test(walks_find_what_overlaps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

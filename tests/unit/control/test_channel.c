@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Many requests at once on one connection; the test is the daemon, and answers when it wants. */
-#include "cmocka_all.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "cases.h"
 
 #include "control/channel.h"
 
@@ -25,7 +16,6 @@ static void set_patience(uint32_t ms)
 
 static int begin(void **state)
 {
-    (void)state;
     channel = calloc(1, sizeof *channel);
     if (channel == NULL || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -1;
@@ -36,7 +26,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     rsmcore_channel_destroy(channel);
     free(channel);
     close(ends[0]);
@@ -136,9 +125,10 @@ static void expect_granted(struct caller *caller)
 
 /* ------------------------------------------------------------------ order */
 
-static void replies_come_in_any_order(void **state)
+#define TEST(name) TEST_BETWEEN(name, begin, end)
+
+TEST(replies_come_in_any_order)
 {
-    (void)state;
     struct caller callers[CALLERS];
     struct rsm_msg *requests = calloc(CALLERS, sizeof *requests);
     assert_non_null(requests);
@@ -155,9 +145,8 @@ static void replies_come_in_any_order(void **state)
     free(requests);
 }
 
-static void one_waits_and_the_others_go_on(void **state)
+TEST(one_waits_and_the_others_go_on)
 {
-    (void)state;
     struct caller slow, quick;
     struct rsm_msg held = start(&slow, 1);
     for (uint32_t i = 2; i < 50; i++) {
@@ -170,9 +159,8 @@ static void one_waits_and_the_others_go_on(void **state)
 }
 
 /* One that has no room for its request does not keep replies from others. */
-static void replies_come_while_one_waits_to_send(void **state)
+TEST(replies_come_while_one_waits_to_send)
 {
-    (void)state;
     struct caller first, second;
     static const uint8_t filler[1024];
     struct rsm_msg held = start(&first, 1);
@@ -195,9 +183,8 @@ static void replies_come_while_one_waits_to_send(void **state)
 
 /* ------------------------------------------------------------------ what does not come */
 
-static void nobody_waits_for_ever(void **state)
+TEST(nobody_waits_for_ever)
 {
-    (void)state;
     struct caller callers[CALLERS];
     set_patience(SHORT_MS);
     for (unsigned i = 0; i < CALLERS; i++)
@@ -211,9 +198,8 @@ static void nobody_waits_for_ever(void **state)
     expect_granted(&later);
 }
 
-static void what_comes_too_late_is_given_back(void **state)
+TEST(what_comes_too_late_is_given_back)
 {
-    (void)state;
     struct caller caller;
     set_patience(SHORT_MS);
     struct rsm_msg late = start(&caller, 33);
@@ -229,9 +215,8 @@ static void what_comes_too_late_is_given_back(void **state)
 }
 
 /* A daemon that reads nothing: what it need not know is dropped, and the connection stays. */
-static void what_finds_no_room_is_dropped(void **state)
+TEST(what_finds_no_room_is_dropped)
 {
-    (void)state;
     struct caller caller;
     struct rsm_msg mention = {.type = RSM_MSG_IMPORT_TRAP, .u.import_trap = {.import = 5}};
     struct pollfd writable = {.fd = ends[0], .events = POLLOUT};
@@ -253,9 +238,8 @@ static void what_finds_no_room_is_dropped(void **state)
 }
 
 /* No room for the descriptor that comes with a reply: that call fails, and no other one. */
-static void a_descriptor_too_many(void **state)
+TEST(a_descriptor_too_many)
 {
-    (void)state;
     struct caller unlucky, other;
     struct rlimit limit;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -274,9 +258,8 @@ static void a_descriptor_too_many(void **state)
     expect_granted(&other);
 }
 
-static void an_end_is_everybodys(void **state)
+TEST(an_end_is_everybodys)
 {
-    (void)state;
     struct caller callers[CALLERS];
     for (unsigned i = 0; i < CALLERS; i++)
         start(&callers[i], i + 1);
@@ -289,9 +272,8 @@ static void an_end_is_everybodys(void **state)
     assert_int_equal(callers[0].status, RSM_ST_STALE);
 }
 
-static void nonsense_ends_it_for_all(void **state)
+TEST(nonsense_ends_it_for_all)
 {
-    (void)state;
     struct caller wronged, other;
     struct rsm_msg request = start(&wronged, 1);
     start(&other, 2);
@@ -320,9 +302,8 @@ static void *call_and_be_cancelled(void *argument)
 }
 
 /* A cancelled thread finishes its call, and leaves nothing locked. */
-static void a_call_is_no_cancellation_point(void **state)
+TEST(a_call_is_no_cancellation_point)
 {
-    (void)state;
     struct caller cancelled = {.segment = 5}, other;
     void *result;
     assert_int_equal(pthread_create(&cancelled.thread, NULL, call_and_be_cancelled, &cancelled), 0);
@@ -339,23 +320,4 @@ static void a_call_is_no_cancellation_point(void **state)
     request = start(&other, 7);
     grant(&request);
     expect_granted(&other);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(replies_come_in_any_order),
-        TEST(one_waits_and_the_others_go_on),
-        TEST(replies_come_while_one_waits_to_send),
-        TEST(nobody_waits_for_ever),
-        TEST(what_comes_too_late_is_given_back),
-        TEST(what_finds_no_room_is_dropped),
-        TEST(a_descriptor_too_many),
-        TEST(an_end_is_everybodys),
-        TEST(nonsense_ends_it_for_all),
-        TEST(a_call_is_no_cancellation_point),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

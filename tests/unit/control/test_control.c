@@ -1,22 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finding the own node's daemon when that is slow, silent or not there; the test is the daemon. */
-#include "cmocka_all.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include "cases.h"
 
 #include "control/control.h"
 #include "base/log.h"
@@ -152,7 +136,6 @@ static void daemon_begins(void)
 
 static int end(void **state)
 {
-    (void)state;
     unlink(lock_path);
     if (fake.table == NULL)
         return 0;
@@ -182,7 +165,6 @@ static void program_does(const char *what)
 
 static int begin(void **state)
 {
-    (void)state;
     memset(&fake, 0, sizeof fake);
     fake.connection = -1;
     unlink(mark);
@@ -208,10 +190,11 @@ static void expect_none(void)
 
 /* ------------------------------------------------------------------ tests */
 
+#define LINK_TEST(name) TEST_BETWEEN(name, begin, end)
+
 /* A daemon that is slow is waited for, and neither asked twice nor joined by another. */
-static void late_greeting(void **state)
+LINK_TEST(late_greeting)
 {
-    (void)state;
     program_does("exit 1");
     fake.delay_ms = LATE_MS;
     daemon_begins();
@@ -220,9 +203,8 @@ static void late_greeting(void **state)
     assert_int_equal(starts(), 0);
 }
 
-static void no_greeting(void **state)
+LINK_TEST(no_greeting)
 {
-    (void)state;
     program_does("exit 1");
     fake.delay_ms = NEVER;
     daemon_begins();
@@ -231,9 +213,8 @@ static void no_greeting(void **state)
     assert_int_equal(starts(), 0);
 }
 
-static void hang_ups(void **state)
+LINK_TEST(hang_ups)
 {
-    (void)state;
     program_does("exit 1");
     fake.hang_ups = 3;
     daemon_begins();
@@ -243,27 +224,24 @@ static void hang_ups(void **state)
 }
 
 /* Started ones say that there is a daemon: then one is waited for, however long it takes. */
-static void slow_winner(void **state)
+LINK_TEST(slow_winner)
 {
-    (void)state;
     program_does("printf B >&3");
     fake.starts_before = 12; /* of those that say nothing so many are too many */
     daemon_begins();
     expect_link();
 }
 
-static void no_winner(void **state)
+LINK_TEST(no_winner)
 {
-    (void)state;
     program_does("printf B >&3");
     rsmcore_control_local_max_ms = SHORT_MS;
     expect_none();
 }
 
 /* It takes no more than some starts to see that this is no daemon. */
-static void no_daemon(void **state)
+LINK_TEST(no_daemon)
 {
-    (void)state;
     program_does("exit 0");
     expect_none();
     assert_in_range(starts(), 2, 20);
@@ -271,9 +249,8 @@ static void no_daemon(void **state)
 
 /* What was started and has not answered when the time is over is still the only one. It may begin later
  * than that. */
-static void slow_start(void **state)
+LINK_TEST(slow_start)
 {
-    (void)state;
     program_does("while [ -e \"${0%program}mark\" ]; do sleep 0.05; done");
     rsmcore_control_local_max_ms = SHORT_MS;
     expect_none();
@@ -284,9 +261,8 @@ static void slow_start(void **state)
     assert_int_equal(starts(), 1);
 }
 
-static void bad_start(void **state)
+LINK_TEST(bad_start)
 {
-    (void)state;
     program_does("echo no luck >&3");
     expect_none();
     assert_int_equal(starts(), 1);
@@ -304,14 +280,12 @@ static char last_words[1024];
 
 static void on_log(enum rsmcore_log_level level, const char *text)
 {
-    (void)level;
     snprintf(last_words, sizeof last_words, "%s", text);
 }
 
 /* A configured daemon is waited for and not replaced; the log says what may be done about it. */
-static void configured_and_not_there(void **state)
+LINK_TEST(configured_and_not_there)
 {
-    (void)state;
     program_does("exit 1");
     reserve_node();
     rsmcore_control_local_max_ms = SHORT_MS;
@@ -333,9 +307,8 @@ static void *start_listening_later(void *unused)
     return unused;
 }
 
-static void configured_and_restarted(void **state)
+LINK_TEST(configured_and_restarted)
 {
-    (void)state;
     pthread_t later;
     program_does("exit 1");
     reserve_node();
@@ -391,9 +364,8 @@ static bool many_look(void)
 
 /* Who needs no daemon, as who forks, does not wait for those who look for one. A machine that stalls may
  * hide that once. */
-static void many_look_at_once(void **state)
+LINK_TEST(many_look_at_once)
 {
-    (void)state;
     program_does("exit 1");
     reserve_node();
     rsmcore_control_local_max_ms = SECONDS;
@@ -403,7 +375,6 @@ static void many_look_at_once(void **state)
 
 static int prepare(void **state)
 {
-    (void)state;
     if (mkdtemp(directory) == NULL)
         return -1;
     snprintf(socket_path, sizeof socket_path, "%s/node-1.sock", directory);
@@ -417,28 +388,9 @@ static int prepare(void **state)
 
 static int clean(void **state)
 {
-    (void)state;
     unlink(mark);
     unlink(program);
     return rmdir(directory);
 }
 
-#define LINK_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        LINK_TEST(late_greeting),
-        LINK_TEST(no_greeting),
-        LINK_TEST(hang_ups),
-        LINK_TEST(slow_winner),
-        LINK_TEST(no_winner),
-        LINK_TEST(no_daemon),
-        LINK_TEST(slow_start),
-        LINK_TEST(bad_start),
-        LINK_TEST(configured_and_not_there),
-        LINK_TEST(configured_and_restarted),
-        LINK_TEST(many_look_at_once),
-    };
-    return cmocka_run_group_tests(tests, prepare, clean);
-}
+TESTS_BETWEEN(prepare, clean)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "unit/core/bed.h"
 
-#include <stdlib.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "control/control.h"
 #include "transport/generic.h"
 

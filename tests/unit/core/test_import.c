@@ -3,11 +3,7 @@
  * every barrier that was open. */
 #include "core/barrier.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "unit/core/bed.h"
 
 static int begin(void **state)
@@ -21,9 +17,10 @@ static enum rsm_status put_one(struct rsmcore_import *import)
     return rsmcore_import_put(import, 8, &byte, 1);
 }
 
-static void a_barrier_may_be_closed_any_number_of_times(void **state)
+#define TEST(name) TEST_WITH(struct bed *bed, name, begin, bed_end)
+
+TEST(a_barrier_may_be_closed_any_number_of_times)
 {
-    struct bed *bed = *state;
     struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(put_one(&bed->import), RSM_ST_OK);
@@ -32,9 +29,8 @@ static void a_barrier_may_be_closed_any_number_of_times(void **state)
     assert_int_equal(fake_segment_memory(bed->segment)[8], 1);
 }
 
-static void every_open_barrier_learns_of_a_failure(void **state)
+TEST(every_open_barrier_learns_of_a_failure)
 {
-    struct bed *bed = *state;
     fake_segment_delay(bed->segment, 1);
     struct rsmcore_barrier first = rsmcore_barrier_open(&bed->import);
     struct rsmcore_barrier second = rsmcore_barrier_open(&bed->import);
@@ -48,10 +44,9 @@ static void every_open_barrier_learns_of_a_failure(void **state)
 }
 
 /* Whatever call it is that finds the failure. */
-static void failures_of_all_calls_count(void **state)
+TEST(failures_of_all_calls_count)
 {
     static const enum fake_op ops[] = {FAKE_PUT, FAKE_GET, FAKE_ORDER, FAKE_COMPLETE};
-    struct bed *bed = *state;
     struct rsmcore_import *import = &bed->import;
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
         for (int vector = 0; vector < 2; vector++) {
@@ -77,9 +72,8 @@ static void failures_of_all_calls_count(void **state)
 }
 
 /* What the caller asked for wrongly never began, and is nobody else's affair. */
-static void refusals_do_not_count(void **state)
+TEST(refusals_do_not_count)
 {
-    struct bed *bed = *state;
     uint8_t byte = 1;
     struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
     const struct rsm_transfer outside = {.local = &byte, .remote = BED_SIZE, .length = 1};
@@ -91,9 +85,8 @@ static void refusals_do_not_count(void **state)
     assert_int_equal(rsmcore_barrier_close(&bed->import, barrier), RSM_ST_OK);
 }
 
-static void a_cut_connection_is_told_by_every_close(void **state)
+TEST(a_cut_connection_is_told_by_every_close)
 {
-    struct bed *bed = *state;
     struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
     bed_cut();
     assert_int_equal(rsmcore_barrier_close(&bed->import, barrier), RSM_ST_ABORTED);
@@ -102,9 +95,8 @@ static void a_cut_connection_is_told_by_every_close(void **state)
 }
 
 /* As when another thread completes, flushes or polls. */
-static void a_failure_that_another_call_has_found_is_told(void **state)
+TEST(a_failure_that_another_call_has_found_is_told)
 {
-    struct bed *bed = *state;
     fake_segment_delay(bed->segment, 1);
     struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
     fake_segment_fail(bed->segment, FAKE_DELIVERY, 0, RSM_ST_TIMEOUT);
@@ -132,10 +124,9 @@ static void fail_late(struct bed *bed)
 }
 
 /* The post tells of it instead, or a barrier has. */
-static void a_post_is_refused_behind_a_failure_that_nobody_was_told_of(void **state)
+TEST(a_post_is_refused_behind_a_failure_that_nobody_was_told_of)
 {
     static const struct rsm_signal_ops signals = {.size = sizeof signals, .post = count_post};
-    struct bed *bed = *state;
     struct rsmcore_import *import = &bed->import;
     struct rsm_conn *conn = rsmcore_import_conn(import);
     struct rsm_import_ops ops = *conn->ops;
@@ -163,7 +154,6 @@ static unsigned acquired, in_one;
 
 static void count_acquire(struct rsm_conn *conn)
 {
-    (void)conn;
     acquired++;
 }
 
@@ -175,9 +165,8 @@ static enum rsm_status put_in_one(struct rsm_conn *conn, uint64_t offset, const 
     return status == RSM_ST_OK ? conn->port->ops->complete(conn) : status;
 }
 
-static void a_barrier_that_opens_acquires(void **state)
+TEST(a_barrier_that_opens_acquires)
 {
-    struct bed *bed = *state;
     struct rsm_import_ops ops = *bed->import.inner->ops;
     ops.acquire = count_acquire;
     bed->import.inner->ops = &ops;
@@ -193,9 +182,8 @@ static void a_barrier_that_opens_acquires(void **state)
 }
 
 /* Late failures are counted as ever, and the error of the put itself is returned. */
-static void a_put_that_completes_is_one_call(void **state)
+TEST(a_put_that_completes_is_one_call)
 {
-    struct bed *bed = *state;
     struct rsmcore_import *import = &bed->import;
     struct rsm_import_ops ops = *import->inner->ops;
     const uint8_t byte = 5;
@@ -240,9 +228,9 @@ static void *ask_all_the_time(void *arg)
 }
 
 /* Whoever is told: a barrier over a transfer that failed never succeeds, and always closes. */
-static void no_failure_is_lost_in_a_crowd(void **state)
+TEST(no_failure_is_lost_in_a_crowd)
 {
-    struct crowd crowd = {.bed = *state};
+    struct crowd crowd = {.bed = bed};
     struct rsmcore_import *import = &crowd.bed->import;
     pthread_t threads[ASKERS];
     unsigned lost = 0;
@@ -259,23 +247,4 @@ static void no_failure_is_lost_in_a_crowd(void **state)
     for (unsigned i = 0; i < ASKERS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(lost, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, bed_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_barrier_may_be_closed_any_number_of_times),
-        TEST(every_open_barrier_learns_of_a_failure),
-        TEST(a_failure_that_another_call_has_found_is_told),
-        TEST(a_post_is_refused_behind_a_failure_that_nobody_was_told_of),
-        TEST(failures_of_all_calls_count),
-        TEST(refusals_do_not_count),
-        TEST(a_cut_connection_is_told_by_every_close),
-        TEST(a_barrier_that_opens_acquires),
-        TEST(a_put_that_completes_is_one_call),
-        TEST(no_failure_is_lost_in_a_crowd),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
 /* Maps at any byte: which pages a transport is asked for. */
 #include "core/map.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 
 enum { PAGES = 4 };
 
@@ -24,7 +20,6 @@ static uint64_t page;
 static enum rsm_status map(struct rsm_conn *conn, uint64_t offset, size_t length, uint32_t rights,
                            bool fixed, void **address)
 {
-    (void)conn;
     assert_false(fixed);
     asked.offset = offset;
     asked.length = length;
@@ -36,7 +31,6 @@ static enum rsm_status map(struct rsm_conn *conn, uint64_t offset, size_t length
 
 static enum rsm_status unmap(struct rsm_conn *conn, void *address, size_t length)
 {
-    (void)conn;
     assert_int_equal((uintptr_t)address % page, 0);
     assert_int_equal(length % page, 0);
     asked.unmaps += asked.answer == RSM_ST_OK;
@@ -45,7 +39,6 @@ static enum rsm_status unmap(struct rsm_conn *conn, void *address, size_t length
 
 static enum rsm_status health(struct rsm_conn *conn)
 {
-    (void)conn;
     return RSM_ST_OK;
 }
 
@@ -56,7 +49,6 @@ static struct rsmcore_import import;
 
 static int begin(void **state)
 {
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     memory = aligned_alloc(page, PAGES * page);
     memset(&asked, 0, sizeof asked);
@@ -72,15 +64,15 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     assert_int_equal(asked.maps, asked.unmaps);
     free(memory);
     return 0;
 }
 
-static void any_bytes_can_be_mapped(void **state)
+#define TEST(name) TEST_BETWEEN(name, begin, end)
+
+TEST(any_bytes_can_be_mapped)
 {
-    (void)state;
     const struct {
         uint64_t offset;
         size_t length;
@@ -107,9 +99,8 @@ static void any_bytes_can_be_mapped(void **state)
         assert_int_equal(rsmcore_map_end(maps[i ^ 5]), RSM_ST_OK);
 }
 
-static void refusals_leave_nothing(void **state)
+TEST(refusals_leave_nothing)
 {
-    (void)state;
     struct rsmcore_map *map = NULL;
     const struct {
         uint64_t offset;
@@ -131,25 +122,12 @@ static void refusals_leave_nothing(void **state)
     assert_null(map);
 }
 
-static void a_map_that_cannot_be_unmapped_stays(void **state)
+TEST(a_map_that_cannot_be_unmapped_stays)
 {
-    (void)state;
     struct rsmcore_map *map;
     assert_int_equal(rsmcore_map_make(&import, 1, 1, RSM_RIGHT_READ, NULL, &map), RSM_ST_OK);
     asked.answer = RSM_ST_BUSY;
     assert_int_equal(rsmcore_map_end(map), RSM_ST_BUSY);
     asked.answer = RSM_ST_OK;
     assert_int_equal(rsmcore_map_end(map), RSM_ST_OK);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(any_bytes_can_be_mapped),
-        TEST(refusals_leave_nothing),
-        TEST(a_map_that_cannot_be_unmapped_stays),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

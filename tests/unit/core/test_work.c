@@ -3,11 +3,7 @@
  * what has ended, and by the generic form. */
 #include "core/work.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "unit/core/bed.h"
 
 enum { WORKS = BED_WORKS, DEPTH = 4, THREADS = 4, ROUNDS = 200 };
@@ -51,7 +47,6 @@ static void end_posted(struct bed *bed, unsigned index)
 
 static enum rsm_status device_submit(struct rsm_conn *conn, const struct rsm_work *work)
 {
-    (void)conn;
     pthread_mutex_lock(&device.lock);
     bool room = device.count + device.ended_count < DEPTH;
     if (room)
@@ -62,7 +57,6 @@ static enum rsm_status device_submit(struct rsm_conn *conn, const struct rsm_wor
 
 static unsigned device_poll(struct rsm_conn *conn, struct rsm_completion *taken, unsigned most)
 {
-    (void)conn;
     pthread_mutex_lock(&device.lock);
     unsigned count = device.ended_count < most ? device.ended_count : most;
     memcpy(taken, device.ended, count * sizeof *taken);
@@ -74,7 +68,6 @@ static unsigned device_poll(struct rsm_conn *conn, struct rsm_completion *taken,
 
 static enum rsm_status device_wait(struct rsm_conn *conn, int timeout_ms)
 {
-    (void)timeout_ms;
     pthread_mutex_lock(&device.lock);
     if (device.by_itself && device.ended_count == 0 && device.count > 0)
         end_one(conn, device.count - 1);
@@ -120,9 +113,10 @@ static enum rsm_status post(struct bed *bed, unsigned index, bool read, uint64_t
 
 /* ------------------------------------------------------------------ tests */
 
-static void works_end_in_any_order(void **state)
+#define TEST(function) TEST_WITH(struct bed *bed, function, begin, bed_end)
+
+TEST(works_end_in_any_order)
 {
-    struct bed *bed = *state;
     char out[] = "abc", in = '-';
     enum rsm_status status;
     device.by_itself = false;
@@ -149,9 +143,8 @@ static void works_end_in_any_order(void **state)
     assert_memory_equal(fake_segment_memory(bed->segment), "ab", 2);
 }
 
-static void what_may_not_be_moved_does_not_begin(void **state)
+TEST(what_may_not_be_moved_does_not_begin)
 {
-    struct bed *bed = *state;
     char byte = 'x';
     assert_int_equal(post(bed, 0, false, BED_SIZE, &byte, 1), RSM_ST_RANGE);
     assert_int_equal(post(bed, 0, false, 1, &byte, SIZE_MAX), RSM_ST_RANGE);
@@ -164,9 +157,8 @@ static void what_may_not_be_moved_does_not_begin(void **state)
     assert_int_equal(device.count, 0);
 }
 
-static void a_full_queue_takes_more_when_something_has_ended(void **state)
+TEST(a_full_queue_takes_more_when_something_has_ended)
 {
-    struct bed *bed = *state;
     char byte = 'x';
     for (unsigned i = 0; i < DEPTH; i++)
         assert_int_equal(post(bed, i, false, i, &byte, 1), RSM_ST_OK);
@@ -179,9 +171,8 @@ static void a_full_queue_takes_more_when_something_has_ended(void **state)
     assert_memory_equal(fake_segment_memory(bed->segment), "xxxxx", DEPTH + 1);
 }
 
-static void a_failure_is_its_works_and_every_barriers(void **state)
+TEST(a_failure_is_its_works_and_every_barriers)
 {
-    struct bed *bed = *state;
     char byte = 'x';
     uint32_t failures = atomic_load(&bed->import.failures);
     device.fate = RSM_ST_TRANSFER;
@@ -194,9 +185,8 @@ static void a_failure_is_its_works_and_every_barriers(void **state)
     assert_int_equal(atomic_load(&bed->import.failures), failures + 1);
 }
 
-static void works_of_a_lost_connection_end(void **state)
+TEST(works_of_a_lost_connection_end)
 {
-    struct bed *bed = *state;
     char byte = 'x';
     uint32_t failures = atomic_load(&bed->import.failures);
     for (unsigned i = 0; i < 2; i++)
@@ -208,9 +198,8 @@ static void works_of_a_lost_connection_end(void **state)
     assert_int_equal(atomic_load(&bed->import.failures), failures);
 }
 
-static void a_work_that_the_transport_does_not_know_is_not_waited_for(void **state)
+TEST(a_work_that_the_transport_does_not_know_is_not_waited_for)
 {
-    struct bed *bed = *state;
     char byte = 'x';
     enum rsm_status status;
     assert_int_equal(post(bed, 0, false, 0, &byte, 1), RSM_ST_OK);
@@ -224,9 +213,8 @@ static void a_work_that_the_transport_does_not_know_is_not_waited_for(void **sta
     assert_int_equal(rsmcore_work_wait(&bed->works[0]), RSM_ST_STALE);
 }
 
-static void without_completions_a_work_ends_when_posted(void **state)
+TEST_WITH(struct bed *bed, without_completions_a_work_ends_when_posted, begin_generic, bed_end)
 {
-    struct bed *bed = *state;
     char byte = 'x';
     enum rsm_status status;
     assert_false(rsmcore_work_is_asynchronous(&bed->import));
@@ -266,11 +254,11 @@ static void *use(void *argument)
     return NULL;
 }
 
-static void threads_share_a_connection(void **state)
+TEST(threads_share_a_connection)
 {
     struct user users[THREADS];
     for (unsigned i = 0; i < THREADS; i++) {
-        users[i] = (struct user){.bed = *state, .offset = 8 * i};
+        users[i] = (struct user){.bed = bed, .offset = 8 * i};
         assert_int_equal(pthread_create(&users[i].thread, NULL, use, &users[i]), 0);
     }
     for (unsigned i = 0; i < THREADS; i++)
@@ -278,22 +266,4 @@ static void threads_share_a_connection(void **state)
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(users[i].wrong, 0);
     assert_int_equal(device.count + device.ended_count, 0);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, bed_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(works_end_in_any_order),
-        TEST(what_may_not_be_moved_does_not_begin),
-        TEST(a_full_queue_takes_more_when_something_has_ended),
-        TEST(a_failure_is_its_works_and_every_barriers),
-        TEST(works_of_a_lost_connection_end),
-        TEST(a_work_that_the_transport_does_not_know_is_not_waited_for),
-        cmocka_unit_test_setup_teardown(without_completions_a_work_ends_when_posted, begin_generic,
-                                        bed_end),
-        TEST(threads_share_a_connection),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The chain of SIGSEGV handlers: several of ours behind one, the application's after
  * them. */
-#include <errno.h>
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "fault/faultchain.h"
 
 enum { HANDLERS = 4, FORKS = 200 };
@@ -97,9 +90,8 @@ static void end(void)
     munmap(pages, (HANDLERS + 1) * page);
 }
 
-static void test_each_knows_its_own(void **state)
+TEST_ALONE(test_each_knows_its_own)
 {
-    (void)state;
     begin();
     for (unsigned i = 0; i < HANDLERS; i++)
         assert_true(rsmcore_faultchain_add(handlers[i]));
@@ -119,9 +111,8 @@ static void test_each_knows_its_own(void **state)
 }
 
 /* A temporary one comes and goes beside one that stays: it is the same handler of the signal. */
-static void test_one_stays(void **state)
+TEST_ALONE(test_one_stays)
 {
-    (void)state;
     begin();
     assert_true(rsmcore_faultchain_add(handlers[0]));
     void (*chain)(int, siginfo_t *, void *) = present();
@@ -142,9 +133,8 @@ static void test_one_stays(void **state)
 
 /* The application installs its handler over the chain; the next one of ours to be added, or to be
  * added again, puts the chain in front. */
-static void test_application_between(void **state)
+TEST_ALONE(test_application_between)
 {
-    (void)state;
     begin();
     assert_true(rsmcore_faultchain_add(handlers[0]));
     install_application();
@@ -163,9 +153,8 @@ static void test_application_between(void **state)
     end();
 }
 
-static void test_too_many(void **state)
+TEST_ALONE(test_too_many)
 {
-    (void)state;
     begin();
     for (unsigned i = 0; i < HANDLERS; i++)
         assert_true(rsmcore_faultchain_add(handlers[i]));
@@ -189,9 +178,8 @@ static void *add_and_remove(void *unused)
 }
 
 /* A child that was forked in the midst of a change can go on changing. */
-static void test_fork(void **state)
+TEST_ALONE(test_fork)
 {
-    (void)state;
     pthread_t thread;
     begin();
     assert_true(rsmcore_faultchain_add(handlers[0]));
@@ -216,16 +204,4 @@ static void test_fork(void **state)
     pthread_join(thread, NULL);
     rsmcore_faultchain_remove(handlers[0]);
     end();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_knows_its_own),
-        cmocka_unit_test(test_one_stays),
-        cmocka_unit_test(test_application_between),
-        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_fork),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

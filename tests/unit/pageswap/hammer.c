@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hammer.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ipc.h>
-#include <sys/mman.h>
 #include <sys/shm.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "support.h"
 

@@ -3,13 +3,7 @@
 #ifndef PAGESWAP_SUPPORT_H
 #define PAGESWAP_SUPPORT_H
 
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "cases.h"
 
 #include "pageswap/pageswap.h"
 

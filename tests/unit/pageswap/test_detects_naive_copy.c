@@ -4,9 +4,8 @@
 
 #include "hammer.h"
 
-static void noticed(void **state)
+TEST_ALONE(noticed)
 {
-    (void)state;
     struct hammer_result result;
     int found = 0;
     for (int attempt = 0; attempt < 100 && !found; attempt++) {
@@ -15,10 +14,4 @@ static void noticed(void **state)
         found = hammer_found_errors(&result);
     }
     assert_true(found);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(noticed)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

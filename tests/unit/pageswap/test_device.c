@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of a file that has no size, as a character device: the ring of a packet socket that hears
  * nothing. It can be mapped as a whole only, and neither written nor truncated. */
-#include <errno.h>
 #include <linux/if_packet.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "support.h"
 #include "pageswap/pageswap.h"
@@ -37,9 +29,8 @@ static void fill(uint8_t *bytes, uint8_t seed)
         bytes[i] = (uint8_t)(seed + i * 7 + (i >> 8));
 }
 
-static void memory_goes_in_and_out(void **state)
+TEST_ALONE(memory_goes_in_and_out)
 {
-    (void)state;
     struct rsmcore_origin_run *runs = NULL;
     struct stat file;
     size_t count = 0;
@@ -76,12 +67,11 @@ static void memory_goes_in_and_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(memory_goes_in_and_out)};
     int fd = open_ring();
     if (fd < 0) {
         printf("skipped: no packet socket: %s\n", strerror(errno));
         return 77;
     }
     close(fd);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

@@ -3,15 +3,6 @@
  */
 #include "support.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #define PAGES 64
 #define FORKS 300
 
@@ -55,9 +46,8 @@ static int use_memory(void)
     return 0;
 }
 
-static void during_swaps(void **state)
+TEST_ALONE(during_swaps)
 {
-    (void)state;
     memory = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(memory, MAP_FAILED);
     for (size_t i = 0; i < PAGES; i++)
@@ -83,6 +73,5 @@ int main(int argc, char **argv)
 {
     test_choose_method(argc, argv);
     page = test_page_size();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(during_swaps)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

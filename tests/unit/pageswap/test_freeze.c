@@ -2,15 +2,6 @@
 /* While memory is frozen, loads go on and stores wait. */
 #include "support.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "pageswap/freeze.h"
 
 static size_t page;
@@ -74,18 +65,16 @@ static void store_waits(int flags, size_t touched, bool replace)
         munmap(other, 2 * page);
 }
 
-static void private_pages(void **state)
+TEST_ALONE(private_pages)
 {
-    (void)state;
     for (size_t touched = 0; touched < 2; touched++) {
         store_waits(MAP_PRIVATE, touched, false);
         store_waits(MAP_PRIVATE, touched, true);
     }
 }
 
-static void shared_pages(void **state)
+TEST_ALONE(shared_pages)
 {
-    (void)state;
     for (size_t touched = 0; touched < 2; touched++) {
         store_waits(MAP_SHARED, touched, false);
         store_waits(MAP_SHARED, touched, true);
@@ -105,9 +94,8 @@ static int kept_descriptor(void)
 }
 
 /* Programs close descriptors that they know nothing of, and get the numbers for their own. */
-static void a_kept_descriptor_may_be_taken_away(void **state)
+TEST_ALONE(a_kept_descriptor_may_be_taken_away)
 {
-    (void)state;
     struct stat before, after;
     (void)rsmcore_swap_method();
     int kept = kept_descriptor();
@@ -131,9 +119,8 @@ static void a_kept_descriptor_may_be_taken_away(void **state)
     close(kept);
 }
 
-static void a_child_keeps_its_own(void **state)
+TEST_ALONE(a_child_keeps_its_own)
 {
-    (void)state;
     store_waits(MAP_PRIVATE, 0, true);
     pid_t child = fork();
     assert_true(child >= 0);
@@ -149,9 +136,8 @@ static void a_child_keeps_its_own(void **state)
     store_waits(MAP_PRIVATE, 0, true);
 }
 
-static void names(void **state)
+TEST_ALONE(names)
 {
-    (void)state;
     static const char *const known[] = {"userfaultfd", "userfaultfd user mode only", "mprotect"};
     const char *name = rsmcore_swap_method();
     assert_true(strcmp(name, known[0]) == 0 || strcmp(name, known[1]) == 0 ||
@@ -162,12 +148,5 @@ int main(int argc, char **argv)
 {
     test_choose_method(argc, argv);
     page = test_page_size();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(private_pages),
-        cmocka_unit_test(shared_pages),
-        cmocka_unit_test(a_kept_descriptor_may_be_taken_away),
-        cmocka_unit_test(a_child_keeps_its_own),
-        cmocka_unit_test(names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

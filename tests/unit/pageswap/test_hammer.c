@@ -2,8 +2,6 @@
 /* Nothing is lost while threads store, load and do input and output on memory that is swapped. */
 #include "support.h"
 
-#include <string.h>
-
 #include "hammer.h"
 
 #define MILLISECONDS 300

@@ -2,14 +2,9 @@
 /* Every kind of memory goes in and comes out with its contents, and is what it was. */
 #include "support.h"
 
-#include <fcntl.h>
 #include <malloc.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ipc.h>
-#include <sys/mman.h>
 #include <sys/shm.h>
-#include <unistd.h>
 
 #define PAGE_MAX 65536
 #define PAGES    9
@@ -50,7 +45,6 @@ static void make_bss(struct memory *memory)
 
 static void no_release(struct memory *memory)
 {
-    (void)memory;
 }
 
 static void make_valloc(struct memory *memory)
@@ -235,7 +229,6 @@ static void in_and_out(void **state)
 /* A range made of several mappings: private, executable, shared and a System V segment. */
 static void mixed(void **state)
 {
-    (void)state;
     size_t length = 8 * page;
     char *at = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(at, MAP_FAILED);
@@ -269,7 +262,6 @@ static void mixed(void **state)
 
 static void large(void **state)
 {
-    (void)state;
     size_t length = (size_t)5 * 1024 * 1024 + 3 * page; /* more than one chunk */
     uint32_t *at = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (uint32_t i = 0; i < length / sizeof *at; i++)
@@ -292,7 +284,6 @@ static void large(void **state)
 
 static void out_of_the_memfd(void **state)
 {
-    (void)state;
     char *at = valloc(4 * page);
     memset(at, 3, 4 * page);
     int fd = test_memfd(4 * page);
@@ -309,7 +300,6 @@ static void out_of_the_memfd(void **state)
 /* The third mapping ends behind the end of its file: what was done before it is undone. */
 static void undone_on_failure(void **state)
 {
-    (void)state;
     char path[] = "/var/tmp/rsm-pageswap-XXXXXX";
     int file = mkstemp(path);
     unlink(path);

@@ -2,12 +2,8 @@
 /* Swapping out after the application has changed its mappings, and moving. */
 #include "support.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ipc.h>
-#include <sys/mman.h>
 #include <sys/shm.h>
-#include <unistd.h>
 
 #include "base/second_mapping.h"
 #include "pageswap/vma.h"
@@ -184,7 +180,6 @@ static void moved(void **state)
 /* To a range that overlaps the present one. */
 static void moved_a_little(void **state)
 {
-    (void)state;
     char *at = map(6, MAP_PRIVATE);
     int fd = test_memfd(4 * page);
     char *import = test_import(fd, 0, 4 * page);

@@ -2,15 +2,8 @@
 /* Which memory can be exported. */
 #include "support.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ipc.h>
-#include <sys/mman.h>
 #include <sys/shm.h>
-#include <unistd.h>
 
 #include "pageswap/vma.h"
 
@@ -53,9 +46,8 @@ static int file_in(const char *directory, size_t length)
     return fd;
 }
 
-static void private_memory(void **state)
+TEST_ALONE(private_memory)
 {
-    (void)state;
     char *at = map(4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     assert_int_equal(check(at, 4 * page), RSM_ST_OK);
     assert_int_equal(check(at + page, 2 * page), RSM_ST_OK);
@@ -75,9 +67,8 @@ __attribute__((noinline)) static enum rsm_status check_own_stack(void)
     return check(here - page, 2 * page);
 }
 
-static void stack(void **state)
+TEST_ALONE(stack)
 {
-    (void)state;
     char buffer[3 * PAGE_MAX];
     buffer[0] = buffer[sizeof buffer - 1] = 1;
     assert_int_equal(check(first_page(buffer), page), RSM_ST_OK);
@@ -87,9 +78,8 @@ static void stack(void **state)
     assert_int_equal(check(error_number, page), RSM_ST_FAULT);
 }
 
-static void shared_memory(void **state)
+TEST_ALONE(shared_memory)
 {
-    (void)state;
     char *at = map(page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
     assert_int_equal(check(at, page), RSM_ST_OK);
     munmap(at, page);
@@ -112,9 +102,8 @@ static void shared_memory(void **state)
     }
 }
 
-static void files(void **state)
+TEST_ALONE(files)
 {
-    (void)state;
     int fd = file_in("/var/tmp", 2 * page);
     char *at = map(2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd);
     assert_int_equal(check(at, 2 * page), RSM_ST_OK);
@@ -126,9 +115,8 @@ static void files(void **state)
     close(fd);
 }
 
-static void devices(void **state)
+TEST_ALONE(devices)
 {
-    (void)state;
     int fd = open("/dev/zero", O_RDWR | O_CLOEXEC);
     char *at = map(page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd);
     assert_int_equal(check(at, page), RSM_ST_OK); /* which is plain memory */
@@ -139,9 +127,8 @@ static void devices(void **state)
     close(fd);
 }
 
-static void rights(void **state)
+TEST_ALONE(rights)
 {
-    (void)state;
     static const int protections[] = {PROT_NONE, PROT_READ, PROT_READ | PROT_EXEC};
     char *at = map(3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     for (size_t i = 0; i < 3; i++) {
@@ -160,9 +147,8 @@ static void rights(void **state)
     munmap(at, 2 * page);
 }
 
-static void holes(void **state)
+TEST_ALONE(holes)
 {
-    (void)state;
     char *at = map(5 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     munmap(at + 2 * page, page);
     assert_int_equal(check(at, 5 * page), RSM_ST_FAULT);
@@ -176,18 +162,16 @@ static void holes(void **state)
     assert_int_equal(check((void *)(UINTPTR_MAX - page + 1), 2 * page), RSM_ST_FAULT);
 }
 
-static void alignment(void **state)
+TEST_ALONE(alignment)
 {
-    (void)state;
     char *at = map(2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     assert_int_equal(check(at + 1, page), RSM_ST_ALIGNMENT);
     assert_int_equal(check(at, page - 1), RSM_ST_ALIGNMENT);
     munmap(at, 2 * page);
 }
 
-static void several_mappings(void **state)
+TEST_ALONE(several_mappings)
 {
-    (void)state;
     char *at = map(4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     assert_ptr_equal(mmap(at + page, page, PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
@@ -202,9 +186,8 @@ static void several_mappings(void **state)
     close(fd);
 }
 
-static void huge_pages(void **state)
+TEST_ALONE(huge_pages)
 {
-    (void)state;
     size_t huge = (size_t)2 * 1024 * 1024;
     char *at = mmap(NULL, huge, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE, -1, 0);
@@ -217,9 +200,8 @@ static void huge_pages(void **state)
 }
 
 /* Asked for one by one, mappings are what the text says, wherever the kernel can be asked. */
-static void mappings_by_query_and_by_text(void **state)
+TEST_ALONE(mappings_by_query_and_by_text)
 {
-    (void)state;
     struct rsmcore_vma_reader text;
     struct rsmcore_vma read, asked;
     unsigned compared = 0;
@@ -253,18 +235,5 @@ static void mappings_by_query_and_by_text(void **state)
 int main(void)
 {
     page = test_page_size();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(private_memory),
-        cmocka_unit_test(stack),
-        cmocka_unit_test(shared_memory),
-        cmocka_unit_test(files),
-        cmocka_unit_test(devices),
-        cmocka_unit_test(rights),
-        cmocka_unit_test(holes),
-        cmocka_unit_test(alignment),
-        cmocka_unit_test(several_mappings),
-        cmocka_unit_test(huge_pages),
-        cmocka_unit_test(mappings_by_query_and_by_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

@@ -2,15 +2,7 @@
 /* Faults that are not the page swap's, while its handler is in place. */
 #include "support.h"
 
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "fault/faultchain.h"
 #include "pageswap/segvwait.h"
@@ -40,7 +32,6 @@ static void jump_back(int signal, siginfo_t *info, void *context)
 
 static void make_writable(int signal)
 {
-    (void)signal;
     faults++;
     mprotect(read_only, page, PROT_READ | PROT_WRITE);
 }
@@ -69,9 +60,8 @@ static void fault(void)
     *(volatile char *)(read_only + 5) = 1;
 }
 
-static void to_the_applications_handler(void **state)
+TEST_ALONE(to_the_applications_handler)
 {
-    (void)state;
     struct sigaction action = {.sa_sigaction = jump_back, .sa_flags = SA_SIGINFO};
     volatile char *volatile nowhere = (volatile char *)16;
     sigaddset(&action.sa_mask, SIGUSR1);
@@ -99,9 +89,8 @@ static void to_the_applications_handler(void **state)
     sigaction(SIGSEGV, &older, NULL);
 }
 
-static void handler_that_returns(void **state)
+TEST_ALONE(handler_that_returns)
 {
-    (void)state;
     struct sigaction action = {.sa_handler = make_writable};
     set_handler(&action);
     assert_int_equal(rsmcore_segvwait_begin(), RSM_ST_OK);
@@ -113,9 +102,8 @@ static void handler_that_returns(void **state)
 }
 
 /* The application installs its handler while ours is there: it stays, and both hand on. */
-static void handler_installed_meanwhile(void **state)
+TEST_ALONE(handler_installed_meanwhile)
 {
-    (void)state;
     struct sigaction first = {.sa_sigaction = jump_back, .sa_flags = SA_SIGINFO}, before;
     sigaction(SIGSEGV, &first, &before);
     assert_int_equal(rsmcore_segvwait_begin(), RSM_ST_OK);
@@ -160,9 +148,8 @@ static void send_to_self(void)
     kill(getpid(), SIGSEGV);
 }
 
-static void default_and_ignore(void **state)
+TEST_ALONE(default_and_ignore)
 {
-    (void)state;
     const struct sigaction dfl = {.sa_handler = SIG_DFL}, ignore = {.sa_handler = SIG_IGN};
     int status = end_of_child(&dfl, fault);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
@@ -188,9 +175,8 @@ static void *store(void *argument)
 }
 
 /* A storing thread waits while the range is frozen and then stores. */
-static void store_waits(void **state)
+TEST_ALONE(store_waits)
 {
-    (void)state;
     struct storing storing = {
         .at = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)};
     pthread_t thread;
@@ -226,9 +212,8 @@ static void *store_on(void *argument)
 }
 
 /* One window after the other, so that a fault of one is often looked at in the next. */
-static void short_windows(void **state)
+TEST_ALONE(short_windows)
 {
-    (void)state;
     const int protection = PROT_READ | PROT_WRITE;
     char *at = mmap(NULL, 2 * page, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct storing_on storing[2] = {{.at = at}, {.at = at + page}};
@@ -251,9 +236,8 @@ static void short_windows(void **state)
     munmap(at, 2 * page);
 }
 
-static void nothing_left_behind(void **state)
+TEST_ALONE(nothing_left_behind)
 {
-    (void)state;
     struct sigaction before, after;
     sigaction(SIGSEGV, NULL, &before);
     char *at = valloc(4 * page);
@@ -273,14 +257,5 @@ int main(void)
     test_choose_method(2, (char *[]){(char *)(uintptr_t) "", (char *)(uintptr_t) "mprotect", NULL});
     page = test_page_size();
     read_only = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(to_the_applications_handler),
-        cmocka_unit_test(handler_that_returns),
-        cmocka_unit_test(handler_installed_meanwhile),
-        cmocka_unit_test(default_and_ignore),
-        cmocka_unit_test(store_waits),
-        cmocka_unit_test(short_windows),
-        cmocka_unit_test(nothing_left_behind),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

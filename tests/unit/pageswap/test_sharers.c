@@ -2,15 +2,8 @@
 /* Shared memory that somebody else maps is not cut off from them. */
 #include "support.h"
 
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ipc.h>
-#include <sys/mman.h>
 #include <sys/shm.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 static size_t page;
 
@@ -88,16 +81,14 @@ static void with_child(char *(*make)(size_t), char *touch_offset)
         munmap(at, length);
 }
 
-static void child_shares_anonymous(void **state)
+TEST_ALONE(child_shares_anonymous)
 {
-    (void)state;
     with_child(shared_anonymous, NULL);
     with_child(shared_anonymous, (char *)&page);
 }
 
-static void child_shares_sysv(void **state)
+TEST_ALONE(child_shares_sysv)
 {
-    (void)state;
     with_child(sysv, NULL);
     with_child(sysv, (char *)&page);
 }
@@ -136,9 +127,8 @@ static bool exchanged_beside_exec(char *at, size_t length, unsigned delay_us)
 }
 
 /* The child may get its processor too late on a machine with other work, but not each time. */
-static void child_before_exec_is_waited_for(void **state)
+TEST_ALONE(child_before_exec_is_waited_for)
 {
-    (void)state;
     char *(*const makers[])(size_t) = {shared_anonymous, sysv};
     for (size_t i = 0; i < 2; i++) {
         char *at = makers[i](2 * page);
@@ -154,9 +144,8 @@ static void child_before_exec_is_waited_for(void **state)
 }
 
 /* For other processes the wait ends, and for a second mapping of our own there is none. */
-static void the_wait_for_sharers_is_bounded(void **state)
+TEST_ALONE(the_wait_for_sharers_is_bounded)
 {
-    (void)state;
     char *at = shared_anonymous(page);
     int go_on;
     pid_t child = sharing_child(&go_on, NULL);
@@ -184,9 +173,8 @@ static void the_wait_for_sharers_is_bounded(void **state)
 }
 
 /* Private memory after a fork is nobody else's. */
-static void child_copies_private(void **state)
+TEST_ALONE(child_copies_private)
 {
-    (void)state;
     char *at = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     at[0] = 1;
     int go_on;
@@ -197,9 +185,8 @@ static void child_copies_private(void **state)
     munmap(at, page);
 }
 
-static void second_mapping_of_our_own(void **state)
+TEST_ALONE(second_mapping_of_our_own)
 {
-    (void)state;
     int fd = test_memfd(4 * page);
     char *at = test_import(fd, 0, 2 * page);
     char *others = test_import(fd, 2 * page, 2 * page);
@@ -214,9 +201,8 @@ static void second_mapping_of_our_own(void **state)
 }
 
 /* While one half of a segment is swapped, its alias is a mapping of ours too. */
-static void alias_does_not_count(void **state)
+TEST_ALONE(alias_does_not_count)
 {
-    (void)state;
     char *(*const makers[])(size_t) = {shared_anonymous, sysv};
     for (size_t i = 0; i < 2; i++) {
         char *at = makers[i](4 * page);
@@ -233,9 +219,8 @@ static void alias_does_not_count(void **state)
 }
 
 /* A child of the time when the memory was swapped does not hold on to the original. */
-static void alias_is_not_inherited(void **state)
+TEST_ALONE(alias_is_not_inherited)
 {
-    (void)state;
     char *(*const makers[])(size_t) = {shared_anonymous, sysv};
     for (size_t i = 0; i < 2; i++) {
         char *at = makers[i](2 * page);
@@ -264,15 +249,5 @@ int main(int argc, char **argv)
 {
     test_choose_method(argc, argv);
     page = test_page_size();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(child_shares_anonymous),
-        cmocka_unit_test(child_shares_sysv),
-        cmocka_unit_test(child_copies_private),
-        cmocka_unit_test(second_mapping_of_our_own),
-        cmocka_unit_test(alias_does_not_count),
-        cmocka_unit_test(alias_is_not_inherited),
-        cmocka_unit_test(child_before_exec_is_waited_for),
-        cmocka_unit_test(the_wait_for_sharers_is_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmocka_all.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "cases.h"
 
 #include "base/log.h"
 #include "protocol/environment.h"
@@ -22,7 +17,6 @@ static void on_log(enum rsmcore_log_level level, const char *text)
 
 static int begin(void **state)
 {
-    (void)state;
     static char *nothing[] = {NULL};
     environ = nothing;
     said[0] = '\0';
@@ -31,9 +25,10 @@ static int begin(void **state)
     return 0;
 }
 
-static void what_is_known_is_not_told(void **state)
+#define TEST(test) TEST_BETWEEN(test, begin, NULL)
+
+TEST(what_is_known_is_not_told)
 {
-    (void)state;
     setenv("RSM_NODE", "3", 1);
     setenv("RSM_RUNTIME_DIR", "/nowhere", 1);
     setenv("RSM_LOG", "debug", 1);
@@ -49,9 +44,8 @@ static void what_is_known_is_not_told(void **state)
     assert_string_equal(said, "");
 }
 
-static void what_is_not_known_is_told(void **state)
+TEST(what_is_not_known_is_told)
 {
-    (void)state;
     setenv("RSM_NODEE", "3", 1);
     setenv("RSM_", "", 1);
     setenv("RSM_LOG", "bogus", 1);
@@ -65,23 +59,12 @@ static void what_is_not_known_is_told(void **state)
 }
 
 /* By whatever the library does first, and not again. */
-static void it_is_told_once(void **state)
+TEST(it_is_told_once)
 {
-    (void)state;
     struct rsmcore_runtime runtime;
     setenv("RSM_NODEE", "3", 1);
     setenv("RSM_RUNTIME_DIR", "/nowhere", 1);
     for (int i = 0; i < 3; i++)
         assert_int_equal(rsmcore_runtime_find(&runtime), RSM_ST_OK);
     assert_int_equal(lines, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(what_is_known_is_not_told, begin),
-        cmocka_unit_test_setup(what_is_not_known_is_told, begin),
-        cmocka_unit_test_setup(it_is_told_once, begin),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

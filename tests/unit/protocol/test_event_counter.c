@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where a poster was, and what a waiter makes of it. */
-#include "cmocka_all.h"
-
-#include <sched.h>
+#include "cases.h"
 
 #include "protocol/event_counter.h"
 
@@ -28,7 +26,9 @@ static int move_freely(void **state)
     return sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
-static void a_poster_leaves_its_processor(void **state)
+#define TEST(test) TEST_BETWEEN(test, stay, move_freely)
+
+TEST(a_poster_leaves_its_processor)
 {
     struct rsm_event_counter *cell = *state;
     assert_int_equal(cell->processor, 0);
@@ -40,7 +40,7 @@ static void a_poster_leaves_its_processor(void **state)
     assert_int_equal(cell->pending, 1);
 }
 
-static void who_shares_the_processor_need_not_spin(void **state)
+TEST(who_shares_the_processor_need_not_spin)
 {
     struct rsm_event_counter *cell = *state;
     uint32_t own = (uint32_t)sched_getcpu() + 1;
@@ -51,13 +51,4 @@ static void who_shares_the_processor_need_not_spin(void **state)
     assert_true(rsm_event_counter_may_spin(cell));
     cell->processor = UINT32_MAX; /* by a liar */
     assert_true(rsm_event_counter_may_spin(cell));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_poster_leaves_its_processor, stay, move_freely),
-        cmocka_unit_test_setup_teardown(who_shares_the_processor_need_not_spin, stay, move_freely),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/descriptor.h"
-#include "cmocka_all.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "cases.h"
 
 #include "protocol/packet.h"
 
@@ -15,7 +8,6 @@ static int ends[2];
 
 static int open_pair(void **state)
 {
-    (void)state;
     int on = 1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -1;
@@ -24,7 +16,6 @@ static int open_pair(void **state)
 
 static int close_pair(void **state)
 {
-    (void)state;
     close(ends[0]);
     close(ends[1]);
     return 0;
@@ -39,9 +30,10 @@ static unsigned open_descriptors(void)
     return count;
 }
 
-static void bytes_and_descriptors_arrive(void **state)
+#define ON_PAIR(test) TEST_BETWEEN(test, open_pair, close_pair)
+
+ON_PAIR(bytes_and_descriptors_arrive)
 {
-    (void)state;
     char text[16];
     int pipes[2];
     assert_return_code(pipe(pipes), errno);
@@ -62,9 +54,8 @@ static void bytes_and_descriptors_arrive(void **state)
     close(pipes[1]);
 }
 
-static void empty_socket_and_hangup_are_told_apart(void **state)
+ON_PAIR(empty_socket_and_hangup_are_told_apart)
 {
-    (void)state;
     char text[4];
     struct rsm_packet_fds got;
     assert_int_equal(rsm_packet_receive(ends[1], text, sizeof text, &got, NULL), -EAGAIN);
@@ -73,9 +64,8 @@ static void empty_socket_and_hangup_are_told_apart(void **state)
     assert_int_equal(rsm_packet_send(ends[1], "x", 1, NULL, 0), -EPIPE); /* and no SIGPIPE */
 }
 
-static void oversized_packet_is_refused_with_its_descriptors(void **state)
+ON_PAIR(oversized_packet_is_refused_with_its_descriptors)
 {
-    (void)state;
     char text[4];
     unsigned before = open_descriptors();
     struct rsm_packet_fds sent = {.count = 1, .fds = {ends[0]}}, got;
@@ -85,9 +75,8 @@ static void oversized_packet_is_refused_with_its_descriptors(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
-static void unexpected_descriptors_are_closed(void **state)
+ON_PAIR(unexpected_descriptors_are_closed)
 {
-    (void)state;
     char text[4];
     unsigned before = open_descriptors();
     struct rsm_packet_fds sent = {.count = 1, .fds = {ends[0]}};
@@ -96,9 +85,8 @@ static void unexpected_descriptors_are_closed(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
-static void descriptors_of_an_empty_packet_are_closed(void **state)
+ON_PAIR(descriptors_of_an_empty_packet_are_closed)
 {
-    (void)state;
     char text[4];
     unsigned before = open_descriptors();
     struct rsm_packet_fds sent = {.count = 2, .fds = {ends[0], ends[0]}}, got;
@@ -112,9 +100,8 @@ static void descriptors_of_an_empty_packet_are_closed(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
-static void a_look_takes_nothing(void **state)
+ON_PAIR(a_look_takes_nothing)
 {
-    (void)state;
     char text[4];
     bool brings = true;
     unsigned before = open_descriptors();
@@ -135,9 +122,8 @@ static void a_look_takes_nothing(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
-static void descriptors_can_be_refused(void **state)
+ON_PAIR(descriptors_can_be_refused)
 {
-    (void)state;
     char text[4];
     bool brings;
     struct rsm_packet_fds sent = {.count = 1, .fds = {ends[0]}};
@@ -151,9 +137,8 @@ static void descriptors_can_be_refused(void **state)
     assert_true(brings);
 }
 
-static void no_room_for_descriptors_is_reported(void **state)
+ON_PAIR(no_room_for_descriptors_is_reported)
 {
-    (void)state;
     char text[4];
     struct rlimit limit, tight;
     unsigned before = open_descriptors();
@@ -172,9 +157,8 @@ static void no_room_for_descriptors_is_reported(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
-static void slow_receiver_does_not_block_the_sender(void **state)
+ON_PAIR(slow_receiver_does_not_block_the_sender)
 {
-    (void)state;
     char bulk[4096] = {0};
     int failure = 0;
     for (int i = 0; i < 10000 && failure == 0; i++)
@@ -182,9 +166,8 @@ static void slow_receiver_does_not_block_the_sender(void **state)
     assert_int_equal(failure, -EAGAIN);
 }
 
-static void low_descriptors_move_up(void **state)
+TEST_ALONE(low_descriptors_move_up)
 {
-    (void)state;
     int saved = dup(0);
     assert_true(saved > 2);
     close(0);
@@ -213,9 +196,8 @@ static void place_with_limit(rlim_t limit, int *placed, int *copy)
     assert_true((fcntl(*copy, F_GETFD) & FD_CLOEXEC) != 0);
 }
 
-static void the_library_leaves_the_low_numbers_to_the_program(void **state)
+TEST_ALONE(the_library_leaves_the_low_numbers_to_the_program)
 {
-    (void)state;
     int next = dup(0), placed, copy;
     close(next);
     place_with_limit(1024, &placed, &copy);
@@ -229,9 +211,8 @@ static void the_library_leaves_the_low_numbers_to_the_program(void **state)
     assert_int_equal(errno, ENOENT);
 }
 
-static void without_room_above_they_stay_above_stdio(void **state)
+TEST_ALONE(without_room_above_they_stay_above_stdio)
 {
-    (void)state;
     int placed, copy;
     const rlim_t limits[] = {200, 256, 258};
     int saved = dup(0);
@@ -250,9 +231,8 @@ static void without_room_above_they_stay_above_stdio(void **state)
     close(saved);
 }
 
-static void paths_that_do_not_fit_are_refused(void **state)
+TEST_ALONE(paths_that_do_not_fit_are_refused)
 {
-    (void)state;
     char path[200];
     memset(path, 'a', sizeof path - 1);
     path[sizeof path - 1] = '\0';
@@ -260,25 +240,4 @@ static void paths_that_do_not_fit_are_refused(void **state)
     assert_int_equal(errno, ENAMETOOLONG);
     assert_int_equal(rsm_packet_connect("/nonexistent/socket"), -1);
     assert_int_equal(errno, ENOENT);
-}
-
-int main(void)
-{
-#define ON_PAIR(test) cmocka_unit_test_setup_teardown(test, open_pair, close_pair)
-    const struct CMUnitTest tests[] = {
-        ON_PAIR(bytes_and_descriptors_arrive),
-        ON_PAIR(empty_socket_and_hangup_are_told_apart),
-        ON_PAIR(oversized_packet_is_refused_with_its_descriptors),
-        ON_PAIR(unexpected_descriptors_are_closed),
-        ON_PAIR(descriptors_of_an_empty_packet_are_closed),
-        ON_PAIR(a_look_takes_nothing),
-        ON_PAIR(descriptors_can_be_refused),
-        ON_PAIR(no_room_for_descriptors_is_reported),
-        ON_PAIR(slow_receiver_does_not_block_the_sender),
-        cmocka_unit_test(low_descriptors_move_up),
-        cmocka_unit_test(the_library_leaves_the_low_numbers_to_the_program),
-        cmocka_unit_test(without_room_above_they_stay_above_stdio),
-        cmocka_unit_test(paths_that_do_not_fit_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

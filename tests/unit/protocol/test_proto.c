@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmocka_all.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "cases.h"
 
 #include "protocol/proto.h"
 
@@ -13,12 +10,10 @@ enum {
 
 static void fill_rsm_port_attr(void *body)
 {
-    (void)body;
 }
 
 static void fill_mapping_choice(void *body)
 {
-    (void)body;
 }
 
 /* Valid ones, made of what was there. */
@@ -58,9 +53,8 @@ static void make_message(struct rsm_msg *m, const struct kind *kind)
 }
 
 /* Encoding, decoding and encoding again gives the same bytes, for every type and direction. */
-static void every_message_round_trips(void **state)
+TEST_ALONE(every_message_round_trips)
 {
-    (void)state;
     static uint8_t first[RSM_PROTO_MESSAGE_MAX], second[RSM_PROTO_MESSAGE_MAX];
     static struct rsm_msg message, back;
     for (unsigned i = 0; i < KINDS; i++) {
@@ -84,9 +78,8 @@ static void fill_with_noise(struct rsm_msg *m)
 }
 
 /* What counts of a message that was begun, or decoded, is as if all of it had been zeroed first. */
-static void nothing_old_is_left_in_a_message(void **state)
+TEST_ALONE(nothing_old_is_left_in_a_message)
 {
-    (void)state;
     static uint8_t expected[RSM_PROTO_MESSAGE_MAX], got[RSM_PROTO_MESSAGE_MAX];
     static struct rsm_msg zero, message;
     for (unsigned i = 0; i < KINDS; i++) {
@@ -110,9 +103,8 @@ static void nothing_old_is_left_in_a_message(void **state)
 }
 
 /* The entries behind those that came, too: they may be another user's. */
-static void arrays_end_in_zeroes(void **state)
+TEST_ALONE(arrays_end_in_zeroes)
 {
-    (void)state;
     static uint8_t bytes[RSM_PROTO_MESSAGE_MAX];
     static struct rsm_msg sent, message;
     static const struct rsm_segment_piece none;
@@ -125,9 +117,8 @@ static void arrays_end_in_zeroes(void **state)
         assert_memory_equal(&message.u.export_publish.pieces[i], &none, sizeof none);
 }
 
-static void every_shorter_and_longer_packet_is_refused(void **state)
+TEST_ALONE(every_shorter_and_longer_packet_is_refused)
 {
-    (void)state;
     static uint8_t bytes[RSM_PROTO_MESSAGE_MAX + 1];
     static struct rsm_msg message, back;
     for (unsigned i = 0; i < KINDS; i++) {
@@ -141,9 +132,8 @@ static void every_shorter_and_longer_packet_is_refused(void **state)
     }
 }
 
-static void other_versions_and_strangers_are_told_apart(void **state)
+TEST_ALONE(other_versions_and_strangers_are_told_apart)
 {
-    (void)state;
     uint8_t bytes[256];
     struct rsm_msg back, message = {.type = RSM_MSG_HELLO};
     size_t length = rsm_msg_encode(&message, bytes, sizeof bytes);
@@ -153,9 +143,8 @@ static void other_versions_and_strangers_are_told_apart(void **state)
     assert_int_equal(rsm_msg_decode(&back, bytes, length), RSM_ST_PROTOCOL);
 }
 
-static void unknown_types_and_statuses_are_refused(void **state)
+TEST_ALONE(unknown_types_and_statuses_are_refused)
 {
-    (void)state;
     uint8_t bytes[256];
     struct rsm_msg back, message = {.type = RSM_MSG_LAST + 1};
     assert_int_equal(rsm_msg_encode(&message, bytes, sizeof bytes), 0);
@@ -170,9 +159,8 @@ static void unknown_types_and_statuses_are_refused(void **state)
     assert_int_equal(rsm_msg_decode(&back, bytes, length), RSM_ST_PROTOCOL);
 }
 
-static void replies_that_failed_have_no_body(void **state)
+TEST_ALONE(replies_that_failed_have_no_body)
 {
-    (void)state;
     uint8_t bytes[256];
     struct rsm_msg back,
         message = {.type = RSM_MSG_IMPORT_CONNECT | RSM_MSG_REPLY, .status = RSM_ST_DENIED};
@@ -182,9 +170,8 @@ static void replies_that_failed_have_no_body(void **state)
     assert_int_equal(back.status, RSM_ST_DENIED);
 }
 
-static void counts_beyond_their_arrays_are_refused(void **state)
+TEST_ALONE(counts_beyond_their_arrays_are_refused)
 {
-    (void)state;
     static struct rsm_msg message;
     static uint8_t bytes[RSM_PROTO_MESSAGE_MAX];
     memset(&message, 0, sizeof message);
@@ -198,9 +185,8 @@ static void counts_beyond_their_arrays_are_refused(void **state)
 
 /* Whatever arrives, the decoder stays inside the packet (the heap copy is exact, so a sanitizer
  * sees a byte too far) and what it accepts is within bounds, so it can be encoded again. */
-static void mutated_packets_do_no_harm(void **state)
+TEST_ALONE(mutated_packets_do_no_harm)
 {
-    (void)state;
     static uint8_t bytes[RSM_PROTO_MESSAGE_MAX], again[RSM_PROTO_MESSAGE_MAX];
     static struct rsm_msg message, back;
     unsigned accepted = 0, refused = 0;
@@ -225,20 +211,4 @@ static void mutated_packets_do_no_harm(void **state)
         }
     }
     assert_true(accepted > 100 && refused > 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_message_round_trips),
-        cmocka_unit_test(nothing_old_is_left_in_a_message),
-        cmocka_unit_test(arrays_end_in_zeroes),
-        cmocka_unit_test(every_shorter_and_longer_packet_is_refused),
-        cmocka_unit_test(other_versions_and_strangers_are_told_apart),
-        cmocka_unit_test(unknown_types_and_statuses_are_refused),
-        cmocka_unit_test(replies_that_failed_have_no_body),
-        cmocka_unit_test(counts_beyond_their_arrays_are_refused),
-        cmocka_unit_test(mutated_packets_do_no_harm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmocka_all.h"
+#include "cases.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "protocol/environment.h"
@@ -36,7 +24,6 @@ static void on_log(enum rsmcore_log_level level, const char *text)
 /* A directory of the test's own, and a system directory below it that is not there yet. */
 static int begin(void **state)
 {
-    (void)state;
     unsetenv("RSM_NODE");
     unsetenv("RSM_RUNTIME_DIR");
     unsetenv("XDG_RUNTIME_DIR");
@@ -54,7 +41,6 @@ static int begin(void **state)
 static int end(void **state)
 {
     char command[128];
-    (void)state;
     rsmcore_log_to(NULL, RSMCORE_LOG_ERROR);
     snprintf(command, sizeof command, "rm -r '%s'", scratch);
     return system(command); /* NOLINT: of the test's own directory */
@@ -94,17 +80,10 @@ static int make_listener(const char *directory, const char *name)
     return fd;
 }
 
-static void need_root(void)
-{
-    if (geteuid() != 0) {
-        print_message("    not run: needs root, for several users\n");
-        skip();
-    }
-}
+#define CLEAN(test) TEST_BETWEEN(test, begin, end)
 
-static void node_ids_have_sixteen_bits(void **state)
+CLEAN(node_ids_have_sixteen_bits)
 {
-    (void)state;
     assert_int_equal(rsmcore_node_id_parse("1"), 1);
     assert_int_equal(rsmcore_node_id_parse("65535"), 65535);
     static const char *const wrong[] = {"",   "0",  "65536", "-1",  "+1",
@@ -146,9 +125,8 @@ static const char *fallback(void)
     return path;
 }
 
-static void directory_follows_the_documented_order(void **state)
+CLEAN(directory_follows_the_documented_order)
 {
-    (void)state;
     char session[96], below[128];
     expect(fallback(), false, 1);
     make_directory(session, "session", 0700, geteuid());
@@ -169,9 +147,8 @@ static void directory_follows_the_documented_order(void **state)
 }
 
 /* Names are read, whatever their number. */
-static void the_lowest_node_is_taken(void **state)
+CLEAN(the_lowest_node_is_taken)
 {
-    (void)state;
     make_directory(system_directory, "system", 0755, geteuid());
     static const char *const names[] = {
         "node-65535.sock", "node-40000.sock", "node-65536.sock",
@@ -186,9 +163,8 @@ static void the_lowest_node_is_taken(void **state)
 }
 
 /* As long as a daemon is configured its clients stay with it, whether or not it runs. */
-static void configured_nodes_are_kept_to(void **state)
+CLEAN(configured_nodes_are_kept_to)
 {
-    (void)state;
     make_directory(system_directory, "system", 0755, geteuid());
     make_file(system_directory, "node-2.lock", "", geteuid()); /* of an embedded one, killed */
     expect(fallback(), false, 1);
@@ -206,9 +182,8 @@ static void configured_nodes_are_kept_to(void **state)
     close(listener);
 }
 
-static void only_regular_lock_files_count(void **state)
+CLEAN(only_regular_lock_files_count)
 {
-    (void)state;
     char path[128];
     struct rsmcore_runtime runtime = {.node = 1};
     make_file(scratch, "text", RSMCORE_CONFIGURED, geteuid());
@@ -227,10 +202,9 @@ static void only_regular_lock_files_count(void **state)
     }
 }
 
-static void directories_of_strangers(void **state)
+CLEAN(directories_of_strangers)
 {
-    (void)state;
-    need_root();
+    case_needs_root();
     char path[96];
     struct rsmcore_runtime runtime;
     make_directory(path, "theirs", 0700, STRANGER);
@@ -254,14 +228,13 @@ static void directories_of_strangers(void **state)
 }
 
 /* The owner of the system's directory is trusted, wherever, and nobody else. */
-static void whom_a_process_trusts(void **state)
+CLEAN(whom_a_process_trusts)
 {
-    (void)state;
     char path[96];
     assert_true(rsmcore_trust_user(0));
     assert_true(rsmcore_trust_user(geteuid()));
     assert_false(rsmcore_trust_user(STRANGER));
-    need_root();
+    case_needs_root();
     assert_false(rsmcore_trust_user(SERVICE));
     make_directory(system_directory, "system", 0755, SERVICE);
     assert_true(rsmcore_trust_user(SERVICE));
@@ -278,10 +251,9 @@ static void whom_a_process_trusts(void **state)
 }
 
 /* Whoever listens, and not whose directory it is, decides. */
-static void listeners_of_strangers(void **state)
+CLEAN(listeners_of_strangers)
 {
-    (void)state;
-    need_root();
+    case_needs_root();
     char path[RSM_PROTO_PATH_MAX];
     snprintf(path, sizeof path, "%s/node-1.sock", scratch);
     int own = make_listener(scratch, "node-1.sock");
@@ -313,9 +285,8 @@ static void listeners_of_strangers(void **state)
     close(theirs);
 }
 
-static void node_and_names(void **state)
+CLEAN(node_and_names)
 {
-    (void)state;
     struct rsmcore_runtime runtime;
     char path[RSM_PROTO_PATH_MAX];
     setenv("RSM_RUNTIME_DIR", "/d", 1);
@@ -330,9 +301,8 @@ static void node_and_names(void **state)
     assert_int_equal(rsmcore_runtime_find(&runtime), RSM_ST_INVALID);
 }
 
-static void long_directories_are_refused(void **state)
+CLEAN(long_directories_are_refused)
 {
-    (void)state;
     struct rsmcore_runtime runtime;
     char name[200];
     memset(name, 'd', sizeof name - 1);
@@ -342,9 +312,8 @@ static void long_directories_are_refused(void **state)
     assert_int_equal(rsmcore_runtime_find(&runtime), RSM_ST_INVALID);
 }
 
-static void unsafe_directories_are_refused(void **state)
+CLEAN(unsafe_directories_are_refused)
 {
-    (void)state;
     struct rsmcore_runtime runtime = {.node = 1};
     char link_name[96];
     snprintf(runtime.directory, sizeof runtime.directory, "%s/new", scratch);
@@ -392,9 +361,8 @@ static void await_child(pid_t child)
     assert_int_equal(status, 0);
 }
 
-static void a_service_is_started(void **state)
+CLEAN(a_service_is_started)
 {
-    (void)state;
     make_directory(system_directory, "system", 0755, geteuid());
     pid_t child =
         start_service_behind(make_listener(system_directory, RSMCORE_SERVICE_SOCKET), false);
@@ -442,9 +410,8 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
     return ppoll(fds, count, timeout < 0 ? NULL : &limit, NULL);
 }
 
-static void a_child_has_no_socket_of_the_service(void **state)
+CLEAN(a_child_has_no_socket_of_the_service)
 {
-    (void)state;
     make_directory(system_directory, "system", 0755, geteuid());
     int listener = make_listener(system_directory, RSMCORE_SERVICE_SOCKET);
     pid_t child = start_service_behind(listener, true);
@@ -456,9 +423,8 @@ static void a_child_has_no_socket_of_the_service(void **state)
     assert_int_equal(inherited, 0);
 }
 
-static void a_service_that_cannot_start(void **state)
+CLEAN(a_service_that_cannot_start)
 {
-    (void)state;
     make_directory(system_directory, "system", 0755, geteuid());
     pid_t child =
         start_service_behind(make_listener(system_directory, RSMCORE_SERVICE_SOCKET), true);
@@ -470,23 +436,5 @@ static void a_service_that_cannot_start(void **state)
 int main(void)
 {
     rsmcore_environment_check_once(); /* what tests have of their own there is no matter of these */
-#define CLEAN(test) cmocka_unit_test_setup_teardown(test, begin, end)
-    const struct CMUnitTest tests[] = {
-        CLEAN(node_ids_have_sixteen_bits),
-        CLEAN(directory_follows_the_documented_order),
-        CLEAN(the_lowest_node_is_taken),
-        CLEAN(only_regular_lock_files_count),
-        CLEAN(configured_nodes_are_kept_to),
-        CLEAN(only_regular_lock_files_count),
-        CLEAN(directories_of_strangers),
-        CLEAN(whom_a_process_trusts),
-        CLEAN(listeners_of_strangers),
-        CLEAN(node_and_names),
-        CLEAN(long_directories_are_refused),
-        CLEAN(unsafe_directories_are_refused),
-        CLEAN(a_service_is_started),
-        CLEAN(a_service_that_cannot_start),
-        CLEAN(a_child_has_no_socket_of_the_service),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

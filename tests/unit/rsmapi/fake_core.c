@@ -123,7 +123,6 @@ void fake_daemon_dies(struct rsmcore_event *event)
 
 enum rsm_status rsmcore_event_post(struct rsmcore_event *event, bool coalesce)
 {
-    (void)event;
     fake.posts++;
     fake.coalesced += coalesce;
     return fake.post;
@@ -220,7 +219,6 @@ bool rsmcore_controller_is_loopback(const struct rsmcore_controller *controller)
 enum rsm_status rsmcore_controller_register(struct rsmcore_controller *controller, void *address,
                                             size_t length, void **cookie)
 {
-    (void)length;
     if (fake.registration != RSM_ST_OK)
         return fake.registration;
     fake.registrations += controller->attr.max_imports == 13;
@@ -258,7 +256,6 @@ void rsmcore_topology_free(struct rsmcore_topology *topology)
 enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, void *address,
                                       size_t length, unsigned mode, struct rsmcore_export **out)
 {
-    (void)controller;
     fake.mode = mode;
     if (fake.create != RSM_ST_OK)
         return fake.create;
@@ -294,7 +291,6 @@ enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, enum rsm_
 enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
                                          const struct rsm_acl_entry *acl, uint32_t acl_count)
 {
-    (void)segment;
     record_acl(acl, acl_count);
     return fake.republish;
 }
@@ -330,7 +326,6 @@ enum rsm_status rsmcore_export_destroy(struct rsmcore_export *segment, enum rsmc
 
 bool rsmcore_export_is_creator(const struct rsmcore_export *segment)
 {
-    (void)segment;
     return !fake.created_by_other;
 }
 
@@ -359,7 +354,6 @@ struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment)
 static enum rsm_status fake_put(struct rsm_conn *conn, uint64_t offset, const void *src,
                                 size_t length)
 {
-    (void)conn;
     __atomic_fetch_add(&fake.puts, 1, __ATOMIC_RELAXED);
     if (fake.transfer == RSM_ST_OK)
         memcpy(fake_segment + offset, src, length);
@@ -368,7 +362,6 @@ static enum rsm_status fake_put(struct rsm_conn *conn, uint64_t offset, const vo
 
 static enum rsm_status fake_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
 {
-    (void)conn;
     fake.gets++;
     if (fake.transfer == RSM_ST_OK)
         memcpy(dst, fake_segment + offset, length);
@@ -378,7 +371,6 @@ static enum rsm_status fake_get(struct rsm_conn *conn, uint64_t offset, void *ds
 static enum rsm_status fake_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
                                       unsigned width, size_t count)
 {
-    (void)conn;
     fake.element_puts++;
     fake.width = width;
     fake.count = count;
@@ -390,7 +382,6 @@ static enum rsm_status fake_put_elems(struct rsm_conn *conn, uint64_t offset, co
 static enum rsm_status fake_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst,
                                       unsigned width, size_t count)
 {
-    (void)conn;
     fake.element_gets++;
     fake.width = width;
     fake.count = count;
@@ -401,14 +392,12 @@ static enum rsm_status fake_get_elems(struct rsm_conn *conn, uint64_t offset, vo
 
 static enum rsm_status fake_order(struct rsm_conn *conn)
 {
-    (void)conn;
     fake.orders++;
     return fake.order;
 }
 
 static enum rsm_status fake_complete(struct rsm_conn *conn)
 {
-    (void)conn;
     if (fake.failing != NULL) /* as another thread would */
         rsm_conn_failed(fake.failing->inner);
     __atomic_fetch_add(&fake.completes, 1, __ATOMIC_RELAXED);
@@ -425,7 +414,6 @@ static enum rsm_status fake_put_complete(struct rsm_conn *conn, uint64_t offset,
 
 static enum rsm_status fake_health(struct rsm_conn *conn)
 {
-    (void)conn;
     return RSM_ST_OK;
 }
 
@@ -540,7 +528,6 @@ enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offse
 
 enum rsm_status rsmcore_import_unmap(struct rsmcore_import *import, void *address, size_t length)
 {
-    (void)import;
     if (address != fake_segment + fake.map_offset || length != fake.map_length)
         abort();
     return fake.unmap;
@@ -550,6 +537,5 @@ enum rsm_status rsmcore_import_unmap(struct rsmcore_import *import, void *addres
 
 bool rsmcore_control_has_successor(const struct rsmcore_control *control)
 {
-    (void)control;
     return false;
 }

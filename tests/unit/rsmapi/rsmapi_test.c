@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "rsmapi/handle.h"
 
 void check_order(const struct spoiler *spoilers, size_t count, void *call,
@@ -25,14 +22,12 @@ void check_order(const struct spoiler *spoilers, size_t count, void *call,
 
 int set_up(void **state)
 {
-    (void)state;
     fake_reset();
     return 0;
 }
 
 int tear_down(void **state)
 {
-    (void)state;
     assert_int_equal(fake.controllers, 0);
     assert_int_equal(fake.exports, 0);
     assert_int_equal(fake.imports, 0);

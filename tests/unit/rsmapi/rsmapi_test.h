@@ -3,16 +3,12 @@
 #ifndef RSMAPI_TEST_H
 #define RSMAPI_TEST_H
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "rsm/rsmapi.h"
 #include "unit/rsmapi/fake_core.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
-#define TEST(name)   cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name)   TEST_BETWEEN(name, set_up, tear_down)
 
 /** One way to spoil a correct call, and the code that it deserves. */
 struct spoiler {
@@ -20,6 +16,14 @@ struct spoiler {
     void (*spoil)(void *call);
     int error;
 };
+
+/** SPOIL(struct call, name, call->handle = NULL): a spoiler of calls of that type. */
+#define SPOIL(type, name, change)                                                                  \
+    static void name(void *spoiled)                                                                \
+    {                                                                                              \
+        type *call __attribute__((unused)) = spoiled;                                              \
+        change;                                                                                    \
+    }
 
 /**
  * Check the documented order of checks: spoil the call in every combination of ways, and expect

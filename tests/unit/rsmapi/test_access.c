@@ -91,42 +91,15 @@ static void end_call(struct call *call)
     destroy_export(call->other);
 }
 
-static void no_handle(void *call)
-{
-    ((struct call *)call)->handle = NULL;
-}
-static void no_data(void *call)
-{
-    ((struct call *)call)->data = NULL;
-}
-static void crooked_data(void *call)
-{
-    ((struct call *)call)->data += 1;
-}
-static void crooked_offset(void *call)
-{
-    ((struct call *)call)->offset += 1;
-}
-static void other_handle(void *call)
-{
-    ((struct call *)call)->handle = (void *)((struct call *)call)->other;
-}
-static void no_right(void *call)
-{
-    ((struct call *)call)->handle = ((struct call *)call)->unable;
-}
-static void beyond_end(void *call)
-{
-    ((struct call *)call)->offset = (off_t)fake_segment_length();
-}
-static void negative_offset(void *call)
-{
-    ((struct call *)call)->offset = -4096;
-}
-static void overflowing_count(void *call)
-{
-    ((struct call *)call)->count = SIZE_MAX;
-}
+SPOIL(struct call, no_handle, call->handle = NULL)
+SPOIL(struct call, no_data, call->data = NULL)
+SPOIL(struct call, crooked_data, call->data += 1)
+SPOIL(struct call, crooked_offset, call->offset += 1)
+SPOIL(struct call, other_handle, call->handle = (void *)call->other)
+SPOIL(struct call, no_right, call->handle = call->unable)
+SPOIL(struct call, beyond_end, call->offset = (off_t)fake_segment_length())
+SPOIL(struct call, negative_offset, call->offset = -4096)
+SPOIL(struct call, overflowing_count, call->count = SIZE_MAX)
 static void no_barrier(void *call)
 {
     rsmapi_barrier_t one;
@@ -137,20 +110,11 @@ static void no_barrier(void *call)
     rsm_memseg_import_destroy_barrier(&one);
     rsm_memseg_import_destroy_barrier(&two);
 }
-static void transfer_fails(void *call)
-{
-    (void)call;
-    fake.transfer = RSM_ST_NO_RESOURCES;
-}
-static void completion_fails(void *call)
-{
-    (void)call;
-    fake.complete = RSM_ST_TRANSFER;
-}
+SPOIL(struct call, transfer_fails, fake.transfer = RSM_ST_NO_RESOURCES)
+SPOIL(struct call, completion_fails, fake.complete = RSM_ST_TRANSFER)
 
-static void errors_come_in_the_documented_order(void **state)
+TEST(errors_come_in_the_documented_order)
 {
-    (void)state;
     static const struct spoiler spoilers[] = {
         {"NULL handle", no_handle, RSMERR_BAD_SEG_HNDL},
         {"NULL data", no_data, RSMERR_BAD_ADDR},
@@ -189,9 +153,8 @@ static void errors_come_in_the_documented_order(void **state)
     }
 }
 
-static void data_moves_in_its_own_width(void **state)
+TEST(data_moves_in_its_own_width)
 {
-    (void)state;
     EACH(function)
     {
         struct call call;
@@ -222,9 +185,8 @@ static void data_moves_in_its_own_width(void **state)
     assert_int_equal(fake.completes, 10);
 }
 
-static void ranges_have_exact_bounds(void **state)
+TEST(ranges_have_exact_bounds)
 {
-    (void)state;
     off_t end = (off_t)fake_segment_length();
     EACH(function)
     {
@@ -261,9 +223,8 @@ static void ranges_have_exact_bounds(void **state)
     }
 }
 
-static void count_0_still_needs_a_data_pointer(void **state)
+TEST(count_0_still_needs_a_data_pointer)
 {
-    (void)state;
     EACH(function)
     {
         struct call call;
@@ -277,9 +238,8 @@ static void count_0_still_needs_a_data_pointer(void **state)
     assert_int_equal(fake.puts + fake.gets + fake.element_puts + fake.element_gets, 0);
 }
 
-static void explicit_mode_needs_no_barrier_and_completes_nothing(void **state)
+TEST(explicit_mode_needs_no_barrier_and_completes_nothing)
 {
-    (void)state;
     EACH(function)
     {
         struct call call;
@@ -295,9 +255,8 @@ static void explicit_mode_needs_no_barrier_and_completes_nothing(void **state)
     }
 }
 
-static void a_mapping_narrows_the_window(void **state)
+TEST(a_mapping_narrows_the_window)
 {
-    (void)state;
     off_t page = (off_t)page_size();
     EACH(function)
     {
@@ -337,9 +296,8 @@ static void a_mapping_narrows_the_window(void **state)
     }
 }
 
-static void a_mapping_narrows_the_rights(void **state)
+TEST(a_mapping_narrows_the_rights)
 {
-    (void)state;
     static const struct {
         rsm_permission_t perm;
         int get_error, put_error;
@@ -369,9 +327,8 @@ static void a_mapping_narrows_the_rights(void **state)
 }
 
 /* Every combination of mapped or not, implicit or explicit, good call or bad one. */
-static void an_aborted_connection_is_reported_as_the_states_demand(void **state)
+TEST(an_aborted_connection_is_reported_as_the_states_demand)
 {
-    (void)state;
     EACH(function)
     {
         for (int mapped = 0; mapped < 2; mapped++) {
@@ -405,9 +362,8 @@ static void an_aborted_connection_is_reported_as_the_states_demand(void **state)
     }
 }
 
-static void failures_of_transfer_and_completion_are_translated(void **state)
+TEST(failures_of_transfer_and_completion_are_translated)
 {
-    (void)state;
     static const struct {
         enum rsm_status status;
         int transfer_error, complete_error;
@@ -438,9 +394,8 @@ static void failures_of_transfer_and_completion_are_translated(void **state)
 }
 
 /* In implicit mode an access is a barrier of its own: the error may be that of this access. */
-static void an_error_that_another_thread_is_told_of_counts(void **state)
+TEST(an_error_that_another_thread_is_told_of_counts)
 {
-    (void)state;
     EACH(function)
     {
         struct call call;
@@ -454,9 +409,8 @@ static void an_error_that_another_thread_is_told_of_counts(void **state)
 }
 
 /* In implicit mode a put of a block is one call of a transport that has one for it. */
-static void a_put_is_one_call_where_it_can_be(void **state)
+TEST(a_put_is_one_call_where_it_can_be)
 {
-    (void)state;
     fake_puts_in_one(true);
     EACH(function)
     {
@@ -482,22 +436,4 @@ static void a_put_is_one_call_where_it_can_be(void **state)
         end_call(&call);
     }
     fake_puts_in_one(false);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(errors_come_in_the_documented_order),
-        TEST(data_moves_in_its_own_width),
-        TEST(ranges_have_exact_bounds),
-        TEST(count_0_still_needs_a_data_pointer),
-        TEST(explicit_mode_needs_no_barrier_and_completes_nothing),
-        TEST(a_mapping_narrows_the_window),
-        TEST(a_mapping_narrows_the_rights),
-        TEST(an_aborted_connection_is_reported_as_the_states_demand),
-        TEST(failures_of_transfer_and_completion_are_translated),
-        TEST(an_error_that_another_thread_is_told_of_counts),
-        TEST(a_put_is_one_call_where_it_can_be),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,8 @@ static int put_one(rsm_memseg_import_handle_t import)
     return rsm_memseg_import_put8(import, 0, &byte, 1);
 }
 
-static void init_checks_in_order_and_takes_any_type(void **state)
+TEST(init_checks_in_order_and_takes_any_type)
 {
-    (void)state;
     static const int types[] = {RSM_BARRIER_SEGMENT,
                                 RSM_BARRIER_NODE,
                                 RSM_BARRIER_SEGMENT_THREAD,
@@ -46,9 +45,8 @@ static void init_checks_in_order_and_takes_any_type(void **state)
     destroy_export(other);
 }
 
-static void null_and_uninitialised_barriers_are_refused(void **state)
+TEST(null_and_uninitialised_barriers_are_refused)
 {
-    (void)state;
     static int (*const functions[])(rsmapi_barrier_t *) = {
         rsm_memseg_import_open_barrier, rsm_memseg_import_order_barrier,
         rsm_memseg_import_close_barrier, rsm_memseg_import_destroy_barrier};
@@ -63,9 +61,8 @@ static void null_and_uninitialised_barriers_are_refused(void **state)
     destroy_export(other);
 }
 
-static void a_live_connection_passes_any_number_of_times(void **state)
+TEST(a_live_connection_passes_any_number_of_times)
 {
-    (void)state;
     rsm_memseg_import_handle_t import = connect_import(RSM_PERM_RDWR);
     rsmapi_barrier_t barrier = init(import);
     for (int mode = 0; mode < 2; mode++) {
@@ -83,9 +80,8 @@ static void a_live_connection_passes_any_number_of_times(void **state)
     disconnect_import(import);
 }
 
-static void close_needs_an_opening_once_and_order_none(void **state)
+TEST(close_needs_an_opening_once_and_order_none)
 {
-    (void)state;
     rsm_memseg_import_handle_t import = connect_import(RSM_PERM_RDWR);
     rsmapi_barrier_t barrier = init(import);
     assert_int_equal(rsm_memseg_import_order_barrier(&barrier), RSM_SUCCESS);
@@ -99,9 +95,8 @@ static void close_needs_an_opening_once_and_order_none(void **state)
     disconnect_import(import);
 }
 
-static void after_an_abort_every_close_fails(void **state)
+TEST(after_an_abort_every_close_fails)
 {
-    (void)state;
     rsm_memseg_import_handle_t import = connect_import(RSM_PERM_RDWR);
     rsmapi_barrier_t barrier = init(import);
     assert_int_equal(rsm_memseg_import_open_barrier(&barrier), RSM_SUCCESS);
@@ -115,9 +110,8 @@ static void after_an_abort_every_close_fails(void **state)
     disconnect_import(import);
 }
 
-static void failures_of_the_fabric_are_barrier_failures(void **state)
+TEST(failures_of_the_fabric_are_barrier_failures)
 {
-    (void)state;
     rsm_memseg_import_handle_t import = connect_import(RSM_PERM_RDWR);
     rsmapi_barrier_t barrier = init(import);
     assert_int_equal(rsm_memseg_import_open_barrier(&barrier), RSM_SUCCESS);
@@ -136,9 +130,8 @@ static void failures_of_the_fabric_are_barrier_failures(void **state)
 }
 
 /* A transport tells of a failure once; every barrier that was open then must learn of it. */
-static void no_open_barrier_misses_a_failure(void **state)
+TEST(no_open_barrier_misses_a_failure)
 {
-    (void)state;
     rsm_memseg_import_handle_t import = connect_import(RSM_PERM_RDWR);
     rsmapi_barrier_t first = init(import);
     rsmapi_barrier_t second = init(import);
@@ -155,9 +148,8 @@ static void no_open_barrier_misses_a_failure(void **state)
     disconnect_import(import);
 }
 
-static void implicit_access_needs_a_barrier_that_was_not_destroyed(void **state)
+TEST(implicit_access_needs_a_barrier_that_was_not_destroyed)
 {
-    (void)state;
     rsm_memseg_import_handle_t import = connect_import(RSM_PERM_RDWR);
     assert_int_equal(put_one(import), RSMERR_BARRIER_UNINITIALIZED);
     rsmapi_barrier_t older = init(import);
@@ -177,9 +169,8 @@ static void implicit_access_needs_a_barrier_that_was_not_destroyed(void **state)
     disconnect_import(import);
 }
 
-static void the_mode_belongs_to_the_handle(void **state)
+TEST(the_mode_belongs_to_the_handle)
 {
-    (void)state;
     rsm_barrier_mode_t mode;
     rsm_memseg_export_handle_t other = create_export();
     rsm_memseg_import_handle_t import = connect_import(RSM_PERM_RDWR);
@@ -202,20 +193,4 @@ static void the_mode_belongs_to_the_handle(void **state)
     disconnect_import(import);
     disconnect_import(second);
     destroy_export(other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(init_checks_in_order_and_takes_any_type),
-        TEST(null_and_uninitialised_barriers_are_refused),
-        TEST(a_live_connection_passes_any_number_of_times),
-        TEST(close_needs_an_opening_once_and_order_none),
-        TEST(after_an_abort_every_close_fails),
-        TEST(failures_of_the_fabric_are_barrier_failures),
-        TEST(no_open_barrier_misses_a_failure),
-        TEST(implicit_access_needs_a_barrier_that_was_not_destroyed),
-        TEST(the_mode_belongs_to_the_handle),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,6 @@
 /* Conformance C-01 to C-16. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-
 static rsmapi_controller_handle_t handle;
 
 static int get(const char *name)
@@ -13,9 +11,8 @@ static int get(const char *name)
     return rsm_get_controller(copy, &handle);
 }
 
-static void get_refuses_a_null_result_first(void **state)
+TEST(get_refuses_a_null_result_first)
 {
-    (void)state;
     char name[] = "loopback";
     char none[] = "";
     assert_int_equal(rsm_get_controller(name, NULL), RSMERR_BAD_CTLR_HNDL);
@@ -23,9 +20,8 @@ static void get_refuses_a_null_result_first(void **state)
     assert_int_equal(fake.opens, 0);
 }
 
-static void null_name_capitals_and_any_unit_are_the_one_loopback(void **state)
+TEST(null_name_capitals_and_any_unit_are_the_one_loopback)
 {
-    (void)state;
     rsmapi_controller_handle_t first;
     assert_int_equal(rsm_get_controller(NULL, &first), RSM_SUCCESS);
     static const char *const names[] = {"loopback", "loopback7", "LOOPBACK", "LoopBack0"};
@@ -40,9 +36,8 @@ static void null_name_capitals_and_any_unit_are_the_one_loopback(void **state)
     close_controller(first);
 }
 
-static void names_are_type_and_unit(void **state)
+TEST(names_are_type_and_unit)
 {
-    (void)state;
     static const char *const configured[] = {"sci0",  "SCI7",          "wrsm",     "mlx5_12",
                                              "mlx5_", "sci2147483647", "loopback", NULL};
     static const struct {
@@ -62,9 +57,8 @@ static void names_are_type_and_unit(void **state)
     }
 }
 
-static void impossible_names_are_no_controllers(void **state)
+TEST(impossible_names_are_no_controllers)
 {
-    (void)state;
     char longest[301];
     memset(longest, 'x', 300);
     longest[300] = '\0';
@@ -84,9 +78,8 @@ static void impossible_names_are_no_controllers(void **state)
     close_controller(handle);
 }
 
-static void opening_again_gives_the_same_handle(void **state)
+TEST(opening_again_gives_the_same_handle)
 {
-    (void)state;
     rsmapi_controller_handle_t first = open_controller("sci0");
     rsmapi_controller_handle_t other = open_controller("sci1");
     assert_ptr_not_equal(first, other);
@@ -106,9 +99,8 @@ static void opening_again_gives_the_same_handle(void **state)
     close_controller(other);
 }
 
-static void failed_opens_leave_nothing(void **state)
+TEST(failed_opens_leave_nothing)
 {
-    (void)state;
     assert_int_equal(get("nosuch0"), RSMERR_CTLR_NOT_PRESENT);
     fake.open = RSM_ST_VERSION;
     assert_int_equal(get("sci0"), RSMERR_BAD_LIBRARY_VERSION);
@@ -123,9 +115,8 @@ static void failed_opens_leave_nothing(void **state)
     close_controller(handle);
 }
 
-static void attributes_are_checked_in_order_and_complete(void **state)
+TEST(attributes_are_checked_in_order_and_complete)
 {
-    (void)state;
     rsmapi_controller_attr_t attr;
     memset(&attr, 0xff, sizeof attr);
     rsmapi_controller_handle_t controller = open_controller("loopback");
@@ -145,9 +136,8 @@ static void attributes_are_checked_in_order_and_complete(void **state)
     close_controller(controller);
 }
 
-static void other_handles_are_no_controllers(void **state)
+TEST(other_handles_are_no_controllers)
 {
-    (void)state;
     rsmapi_controller_attr_t attr;
     rsm_memseg_import_handle_t import = connect_import(RSM_PERM_READ);
     void *other = import;
@@ -155,19 +145,4 @@ static void other_handles_are_no_controllers(void **state)
     assert_int_equal(rsm_release_controller(other), RSMERR_BAD_CTLR_HNDL);
     assert_int_equal(rsm_release_controller(NULL), RSMERR_BAD_CTLR_HNDL);
     disconnect_import(import);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(get_refuses_a_null_result_first),
-        TEST(null_name_capitals_and_any_unit_are_the_one_loopback),
-        TEST(names_are_type_and_unit),
-        TEST(impossible_names_are_no_controllers),
-        TEST(opening_again_gives_the_same_handle),
-        TEST(failed_opens_leave_nothing),
-        TEST(attributes_are_checked_in_order_and_complete),
-        TEST(other_handles_are_no_controllers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,10 +2,6 @@
 /* Conformance E-01 to E-09, E-18 to E-24, E-27 to E-37. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <sys/stat.h>
-
 struct create_call {
     rsmapi_controller_handle_t live;
     rsmapi_controller_handle_t controller;
@@ -37,48 +33,18 @@ static int perform_create(void *state)
     return error;
 }
 
-static void no_controller(void *call)
-{
-    ((struct create_call *)call)->controller = NULL;
-}
-static void no_result(void *call)
-{
-    ((struct create_call *)call)->result = NULL;
-}
-static void no_address(void *call)
-{
-    ((struct create_call *)call)->address = NULL;
-}
-static void no_size(void *call)
-{
-    ((struct create_call *)call)->size = 0;
-}
-static void crooked_address(void *call)
-{
-    ((struct create_call *)call)->address += 16;
-}
-static void crooked_size(void *call)
-{
-    ((struct create_call *)call)->size += 1;
-}
-static void too_long(void *call)
-{
-    ((struct create_call *)call)->size += 8 * page_size();
-}
-static void no_memory(void *call)
-{
-    (void)call;
-    inject_calloc.error = ENOMEM;
-}
-static void denied(void *call)
-{
-    (void)call;
-    fake.create = RSM_ST_DENIED;
-}
+SPOIL(struct create_call, no_controller, call->controller = NULL)
+SPOIL(struct create_call, no_result, call->result = NULL)
+SPOIL(struct create_call, no_address, call->address = NULL)
+SPOIL(struct create_call, no_size, call->size = 0)
+SPOIL(struct create_call, crooked_address, call->address += 16)
+SPOIL(struct create_call, crooked_size, call->size += 1)
+SPOIL(struct create_call, too_long, call->size += 8 * page_size())
+SPOIL(struct create_call, no_memory, inject_calloc.error = ENOMEM)
+SPOIL(struct create_call, denied, fake.create = RSM_ST_DENIED)
 
-static void create_checks_in_the_documented_order(void **state)
+TEST(create_checks_in_the_documented_order)
 {
-    (void)state;
     static const struct spoiler spoilers[] = {
         {"NULL controller", no_controller, RSMERR_BAD_CTLR_HNDL},
         {"NULL result", no_result, RSMERR_BAD_SEG_HNDL},
@@ -96,9 +62,8 @@ static void create_checks_in_the_documented_order(void **state)
     close_controller(call.live);
 }
 
-static void the_core_decides_about_memory(void **state)
+TEST(the_core_decides_about_memory)
 {
-    (void)state;
     static const struct {
         enum rsm_status status;
         int error;
@@ -118,9 +83,8 @@ static void the_core_decides_about_memory(void **state)
     close_controller(call.live);
 }
 
-static void the_size_limit_is_exact_and_not_for_loopback(void **state)
+TEST(the_size_limit_is_exact_and_not_for_loopback)
 {
-    (void)state;
     rsm_memseg_export_handle_t made;
     rsmapi_controller_handle_t loopback = open_controller("loopback");
     assert_int_equal(
@@ -137,9 +101,8 @@ static void the_size_limit_is_exact_and_not_for_loopback(void **state)
 
 static const mode_t masks[] = {022, 0, 077, 0777};
 
-static void the_creation_mode_follows_the_umask(void **state)
+TEST(the_creation_mode_follows_the_umask)
 {
-    (void)state;
     mode_t before = umask(0);
     for (size_t i = 0; i < COUNT(masks); i++) {
         umask(masks[i]);
@@ -157,9 +120,8 @@ static void *wait_for_end(void *barrier)
 }
 
 /* Another thread could make a file while the mask is another. */
-static void beside_other_threads_the_umask_is_left_alone(void **state)
+TEST(beside_other_threads_the_umask_is_left_alone)
 {
-    (void)state;
     pthread_t thread;
     pthread_barrier_t end;
     pthread_barrier_init(&end, NULL, 2);
@@ -186,9 +148,8 @@ static void beside_other_threads_the_umask_is_left_alone(void **state)
     pthread_barrier_destroy(&end);
 }
 
-static void destroy_waits_for_poll_descriptors(void **state)
+TEST(destroy_waits_for_poll_descriptors)
 {
-    (void)state;
     struct pollfd pollfd;
     rsm_memseg_export_handle_t made = publish_one(create_export());
     assert_int_equal(rsm_memseg_export_destroy(NULL), RSMERR_BAD_SEG_HNDL);
@@ -199,9 +160,8 @@ static void destroy_waits_for_poll_descriptors(void **state)
     destroy_export(made);
 }
 
-static void an_import_is_no_export(void **state)
+TEST(an_import_is_no_export)
 {
-    (void)state;
     rsm_memseg_id_t id = 0x400000;
     rsm_memseg_import_handle_t import = connect_import(RSM_PERM_READ);
     void *other = import;
@@ -235,44 +195,17 @@ static int perform_rebind(void *state)
     struct rebind_call *call = state;
     return rsm_memseg_export_rebind(call->handle, call->address, 12345, call->size);
 }
-static void rebind_null(void *call)
-{
-    ((struct rebind_call *)call)->handle = NULL;
-}
-static void rebind_no_address(void *call)
-{
-    ((struct rebind_call *)call)->address = NULL;
-}
-static void rebind_not_allowed(void *call)
-{
-    ((struct rebind_call *)call)->handle = ((struct rebind_call *)call)->without;
-}
-static void other_creator(void *call)
-{
-    (void)call;
-    fake.created_by_other = true;
-}
-static void rebind_wrong_size(void *call)
-{
-    ((struct rebind_call *)call)->size = 2 * page_size();
-}
-static void rebind_same_address(void *call)
-{
-    ((struct rebind_call *)call)->address = test_memory();
-}
-static void rebind_crooked_address(void *call)
-{
-    ((struct rebind_call *)call)->address += 8;
-}
-static void rebind_fault(void *call)
-{
-    (void)call;
-    fake.rebind = RSM_ST_FAULT;
-}
+SPOIL(struct rebind_call, rebind_null, call->handle = NULL)
+SPOIL(struct rebind_call, rebind_no_address, call->address = NULL)
+SPOIL(struct rebind_call, rebind_not_allowed, call->handle = call->without)
+SPOIL(struct create_call, other_creator, fake.created_by_other = true)
+SPOIL(struct rebind_call, rebind_wrong_size, call->size = 2 * page_size())
+SPOIL(struct rebind_call, rebind_same_address, call->address = test_memory())
+SPOIL(struct rebind_call, rebind_crooked_address, call->address += 8)
+SPOIL(struct create_call, rebind_fault, fake.rebind = RSM_ST_FAULT)
 
-static void rebind_checks_in_the_documented_order(void **state)
+TEST(rebind_checks_in_the_documented_order)
 {
-    (void)state;
     static const struct spoiler spoilers[] = {
         {"NULL handle", rebind_null, RSMERR_BAD_SEG_HNDL},
         {"NULL address", rebind_no_address, RSMERR_BAD_ADDR},
@@ -299,19 +232,4 @@ static void rebind_checks_in_the_documented_order(void **state)
     assert_int_equal(perform_rebind(&call), RSMERR_INSUFFICIENT_RESOURCES);
     destroy_export(call.with_rebind);
     destroy_export(call.without);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(create_checks_in_the_documented_order),
-        TEST(the_core_decides_about_memory),
-        TEST(the_size_limit_is_exact_and_not_for_loopback),
-        TEST(the_creation_mode_follows_the_umask),
-        TEST(beside_other_threads_the_umask_is_left_alone),
-        TEST(destroy_waits_for_poll_descriptors),
-        TEST(an_import_is_no_export),
-        TEST(rebind_checks_in_the_documented_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

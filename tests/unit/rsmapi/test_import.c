@@ -2,8 +2,6 @@
 /* Conformance I-01 to I-18. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-
 struct call {
     rsmapi_controller_handle_t live, controller;
     rsm_permission_t perm;
@@ -31,32 +29,14 @@ static int perform(void *state)
     return error;
 }
 
-static void no_controller(void *call)
-{
-    ((struct call *)call)->controller = NULL;
-}
-static void no_result(void *call)
-{
-    ((struct call *)call)->result = NULL;
-}
-static void other_bits(void *call)
-{
-    ((struct call *)call)->perm = 0601;
-}
-static void no_memory(void *call)
-{
-    (void)call;
-    inject_calloc.error = ENOMEM;
-}
-static void not_published(void *call)
-{
-    (void)call;
-    fake.connect = RSM_ST_NOT_FOUND;
-}
+SPOIL(struct call, no_controller, call->controller = NULL)
+SPOIL(struct call, no_result, call->result = NULL)
+SPOIL(struct call, other_bits, call->perm = 0601)
+SPOIL(struct call, no_memory, inject_calloc.error = ENOMEM)
+SPOIL(struct call, not_published, fake.connect = RSM_ST_NOT_FOUND)
 
-static void connect_checks_in_the_documented_order(void **state)
+TEST(connect_checks_in_the_documented_order)
 {
-    (void)state;
     static const struct spoiler spoilers[] = {
         {"NULL controller", no_controller, RSMERR_BAD_CTLR_HNDL},
         {"NULL result", no_result, RSMERR_BAD_SEG_HNDL},
@@ -69,9 +49,8 @@ static void connect_checks_in_the_documented_order(void **state)
     close_controller(call.live);
 }
 
-static void connect_translates_refusals(void **state)
+TEST(connect_translates_refusals)
 {
-    (void)state;
     static const struct {
         enum rsm_status status;
         int error;
@@ -95,9 +74,8 @@ static void connect_translates_refusals(void **state)
     close_controller(call.live);
 }
 
-static void every_permission_can_be_asked_for(void **state)
+TEST(every_permission_can_be_asked_for)
 {
-    (void)state;
     static const struct {
         rsm_permission_t perm;
         uint32_t rights;
@@ -118,9 +96,8 @@ static void every_permission_can_be_asked_for(void **state)
     }
 }
 
-static void disconnect_checks_in_the_documented_order(void **state)
+TEST(disconnect_checks_in_the_documented_order)
 {
-    (void)state;
     struct pollfd pollfd;
     void *address = NULL;
     rsm_memseg_export_handle_t other = create_export();
@@ -143,25 +120,12 @@ static void disconnect_checks_in_the_documented_order(void **state)
     destroy_export(other);
 }
 
-static void disconnect_needs_no_unmap_after_put_or_abort(void **state)
+TEST(disconnect_needs_no_unmap_after_put_or_abort)
 {
-    (void)state;
     uint8_t byte = 1;
     rsm_memseg_import_handle_t import = connect_import(RSM_PERM_RDWR);
     assert_int_equal(rsm_memseg_import_set_mode(import, RSM_BARRIER_MODE_EXPLICIT), RSM_SUCCESS);
     assert_int_equal(rsm_memseg_import_put8(import, 0, &byte, 1), RSM_SUCCESS);
     fake_abort();
     disconnect_import(import);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(connect_checks_in_the_documented_order),
-        TEST(connect_translates_refusals),
-        TEST(every_permission_can_be_asked_for),
-        TEST(disconnect_checks_in_the_documented_order),
-        TEST(disconnect_needs_no_unmap_after_put_or_abort),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,6 @@
 /* Conformance L-01 to L-07. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-
 struct call {
     rsmapi_controller_handle_t live, controller;
     rsm_localmemory_handle_t made;
@@ -34,41 +32,20 @@ static int perform(void *state)
     return error;
 }
 
-static void crooked_address(void *call)
-{
-    ((struct call *)call)->address = (char *)test_memory() + 1;
-}
-static void no_controller(void *call)
-{
-    ((struct call *)call)->controller = NULL;
-}
-static void no_result(void *call)
-{
-    ((struct call *)call)->result = NULL;
-}
-static void no_length(void *call)
-{
-    ((struct call *)call)->length = 0;
-}
+SPOIL(struct call, crooked_address, call->address = (char *)test_memory() + 1)
+SPOIL(struct call, no_controller, call->controller = NULL)
+SPOIL(struct call, no_result, call->result = NULL)
+SPOIL(struct call, no_length, call->length = 0)
 static void no_address(void *call)
 {
     if (((struct call *)call)->address == test_memory())
         ((struct call *)call)->address = NULL;
 }
-static void no_memory(void *call)
-{
-    (void)call;
-    inject_calloc.error = ENOMEM;
-}
-static void refused(void *call)
-{
-    (void)call;
-    fake.registration = RSM_ST_FAULT;
-}
+SPOIL(struct call, no_memory, inject_calloc.error = ENOMEM)
+SPOIL(struct call, refused, fake.registration = RSM_ST_FAULT)
 
-static void create_checks_in_the_documented_order(void **state)
+TEST(create_checks_in_the_documented_order)
 {
-    (void)state;
     static const struct spoiler spoilers[] = {
         {"misaligned address", crooked_address, RSMERR_BAD_ADDR},
         {"NULL controller", no_controller, RSMERR_BAD_CTLR_HNDL},
@@ -83,9 +60,8 @@ static void create_checks_in_the_documented_order(void **state)
     close_controller(call.live);
 }
 
-static void free_checks_in_the_documented_order(void **state)
+TEST(free_checks_in_the_documented_order)
 {
-    (void)state;
     struct call call = {.live = open_controller("sci0")};
     rsm_memseg_export_handle_t other = create_export();
     prepare(&call);
@@ -102,9 +78,8 @@ static void free_checks_in_the_documented_order(void **state)
     close_controller(call.live);
 }
 
-static void several_handles_over_the_same_memory_are_independent(void **state)
+TEST(several_handles_over_the_same_memory_are_independent)
 {
-    (void)state;
     struct call first = {.live = open_controller("sci0")};
     struct call second = {.live = first.live};
     memset(test_memory(), 0x5a, page_size());
@@ -120,9 +95,8 @@ static void several_handles_over_the_same_memory_are_independent(void **state)
     close_controller(first.live);
 }
 
-static void a_handle_outlives_the_release_of_its_controller(void **state)
+TEST(a_handle_outlives_the_release_of_its_controller)
 {
-    (void)state;
     struct call call = {.live = open_controller("sci0")};
     prepare(&call);
     assert_int_equal(perform(&call), RSM_SUCCESS);
@@ -133,15 +107,4 @@ static void a_handle_outlives_the_release_of_its_controller(void **state)
     assert_int_equal(rsm_free_localmemory_handle(again, call.made), RSM_SUCCESS);
     assert_int_equal(fake.controllers, 1);
     close_controller(again);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(create_checks_in_the_documented_order),
-        TEST(free_checks_in_the_documented_order),
-        TEST(several_handles_over_the_same_memory_are_independent),
-        TEST(a_handle_outlives_the_release_of_its_controller),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,30 +37,12 @@ static int perform(void *state)
     return error;
 }
 
-static void no_handle(void *call)
-{
-    ((struct call *)call)->handle = NULL;
-}
-static void no_address(void *call)
-{
-    ((struct call *)call)->result = NULL;
-}
-static void other_handle(void *call)
-{
-    ((struct call *)call)->handle = (void *)((struct call *)call)->other;
-}
-static void bad_permission(void *call)
-{
-    ((struct call *)call)->perm = 0601;
-}
-static void no_length(void *call)
-{
-    ((struct call *)call)->length = 0;
-}
-static void too_long(void *call)
-{
-    ((struct call *)call)->length = fake_segment_length();
-}
+SPOIL(struct call, no_handle, call->handle = NULL)
+SPOIL(struct call, no_address, call->result = NULL)
+SPOIL(struct call, other_handle, call->handle = (void *)call->other)
+SPOIL(struct call, bad_permission, call->perm = 0601)
+SPOIL(struct call, no_length, call->length = 0)
+SPOIL(struct call, too_long, call->length = fake_segment_length())
 static void crooked_offset(void *call)
 {
     ((struct call *)call)->offset += 8;
@@ -71,19 +53,11 @@ static void crooked_fixed(void *call)
     ((struct call *)call)->attr = RSM_MAP_FIXED;
     ((struct call *)call)->address = (char *)test_memory() + 1;
 }
-static void more_rights(void *call)
-{
-    ((struct call *)call)->perm = RSM_PERM_RDWR;
-}
-static void core_fails(void *call)
-{
-    (void)call;
-    fake.map = RSM_ST_NO_RESOURCES;
-}
+SPOIL(struct call, more_rights, call->perm = RSM_PERM_RDWR)
+SPOIL(struct call, core_fails, fake.map = RSM_ST_NO_RESOURCES)
 
-static void map_checks_in_the_documented_order(void **state)
+TEST(map_checks_in_the_documented_order)
 {
-    (void)state;
     static const struct spoiler spoilers[] = {
         {"NULL handle", no_handle, RSMERR_BAD_SEG_HNDL},
         {"NULL address", no_address, RSMERR_BAD_ADDR},
@@ -114,9 +88,8 @@ static void map_checks_in_the_documented_order(void **state)
     destroy_export(call.other);
 }
 
-static void offsets_and_lengths_have_exact_bounds(void **state)
+TEST(offsets_and_lengths_have_exact_bounds)
 {
-    (void)state;
     struct call call = {.live = connect_import(RSM_PERM_READ)};
     const struct {
         off_t offset;
@@ -147,9 +120,8 @@ static void offsets_and_lengths_have_exact_bounds(void **state)
     disconnect_import(call.live);
 }
 
-static void attributes_and_permissions_reach_the_core(void **state)
+TEST(attributes_and_permissions_reach_the_core)
 {
-    (void)state;
     static const struct {
         rsm_attribute_t attr;
         rsm_permission_t perm;
@@ -175,9 +147,8 @@ static void attributes_and_permissions_reach_the_core(void **state)
     disconnect_import(call.live);
 }
 
-static void failures_of_the_core_are_translated(void **state)
+TEST(failures_of_the_core_are_translated)
 {
-    (void)state;
     static const struct {
         enum rsm_status status;
         int error;
@@ -196,9 +167,8 @@ static void failures_of_the_core_are_translated(void **state)
     disconnect_import(call.live);
 }
 
-static void unmap_checks_and_may_fail(void **state)
+TEST(unmap_checks_and_may_fail)
 {
-    (void)state;
     struct pollfd pollfd;
     struct call call = {.live = connect_import(RSM_PERM_RDWR), .other = create_export()};
     assert_int_equal(rsm_memseg_import_unmap(NULL), RSMERR_BAD_SEG_HNDL);
@@ -217,16 +187,4 @@ static void unmap_checks_and_may_fail(void **state)
     assert_int_equal(rsm_memseg_import_unmap(call.live), RSM_SUCCESS);
     disconnect_import(call.live);
     destroy_export(call.other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(map_checks_in_the_documented_order),
-        TEST(offsets_and_lengths_have_exact_bounds),
-        TEST(attributes_and_permissions_reach_the_core),
-        TEST(failures_of_the_core_are_translated),
-        TEST(unmap_checks_and_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

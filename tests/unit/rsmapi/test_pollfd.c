@@ -2,13 +2,7 @@
 /* Conformance N-16 to N-29, reference section 7.4. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { SEGMENTS = 6 };
 
@@ -56,9 +50,8 @@ static int wait_for(struct scene *scene, nfds_t count, int timeout, int *ready)
     return rsm_intr_signal_wait_pollfd(scene->fds, count, timeout, ready);
 }
 
-static void get_fills_descriptor_and_events_only(void **state)
+TEST(get_fills_descriptor_and_events_only)
 {
-    (void)state;
     struct pollfd first = {.fd = -1, .events = 0, .revents = 0x1234};
     struct pollfd second;
     rsm_memseg_export_handle_t export_handle = create_export();
@@ -81,9 +74,8 @@ static void get_fills_descriptor_and_events_only(void **state)
     destroy_export(export_handle);
 }
 
-static void a_failed_get_leaves_no_reference(void **state)
+TEST(a_failed_get_leaves_no_reference)
 {
-    (void)state;
     struct pollfd pollfd = {.fd = -7, .events = 1};
     rsm_memseg_import_handle_t import = connect_import(0);
     fake.descriptor = RSM_ST_NO_RESOURCES;
@@ -95,9 +87,8 @@ static void a_failed_get_leaves_no_reference(void **state)
     disconnect_import(import);
 }
 
-static void one_event_is_consumed_per_call(void **state)
+TEST(one_event_is_consumed_per_call)
 {
-    (void)state;
     struct scene scene;
     int ready;
     make_scene(&scene);
@@ -119,9 +110,8 @@ static void one_event_is_consumed_per_call(void **state)
     end_scene(&scene);
 }
 
-static void segments_and_other_descriptors_mix(void **state)
+TEST(segments_and_other_descriptors_mix)
 {
-    (void)state;
     struct scene scene;
     int ready;
     make_scene(&scene);
@@ -143,9 +133,8 @@ static void segments_and_other_descriptors_mix(void **state)
     end_scene(&scene);
 }
 
-static void a_segment_reports_pollrdnorm_whatever_else_was_asked(void **state)
+TEST(a_segment_reports_pollrdnorm_whatever_else_was_asked)
 {
-    (void)state;
     static const short asked[] = {POLLRDNORM | POLLIN, POLLIN, POLLRDNORM | POLLIN | POLLOUT};
     struct scene scene;
     int ready;
@@ -161,9 +150,8 @@ static void a_segment_reports_pollrdnorm_whatever_else_was_asked(void **state)
     end_scene(&scene);
 }
 
-static void what_is_not_asked_for_is_not_taken(void **state)
+TEST(what_is_not_asked_for_is_not_taken)
 {
-    (void)state;
     struct scene scene;
     int ready;
     make_scene(&scene);
@@ -177,9 +165,8 @@ static void what_is_not_asked_for_is_not_taken(void **state)
     end_scene(&scene);
 }
 
-static void the_same_descriptor_twice_takes_up_to_two(void **state)
+TEST(the_same_descriptor_twice_takes_up_to_two)
 {
-    (void)state;
     struct scene scene;
     int ready;
     make_scene(&scene);
@@ -196,9 +183,8 @@ static void the_same_descriptor_twice_takes_up_to_two(void **state)
     end_scene(&scene);
 }
 
-static void negative_and_closed_descriptors_are_polls_affair(void **state)
+TEST(negative_and_closed_descriptors_are_polls_affair)
 {
-    (void)state;
     struct scene scene;
     int ready;
     make_scene(&scene);
@@ -217,9 +203,8 @@ static void negative_and_closed_descriptors_are_polls_affair(void **state)
     end_scene(&scene);
 }
 
-static void after_the_last_release_nothing_is_consumed(void **state)
+TEST(after_the_last_release_nothing_is_consumed)
 {
-    (void)state;
     struct scene scene;
     int ready;
     make_scene(&scene);
@@ -237,9 +222,8 @@ static void after_the_last_release_nothing_is_consumed(void **state)
 }
 
 /* More segments than the table has buckets: chains are searched and mended in any order. */
-static void many_segments_are_told_apart(void **state)
+TEST(many_segments_are_told_apart)
 {
-    (void)state;
     enum { MANY = 200 };
     static rsm_memseg_import_handle_t imports[MANY];
     static struct pollfd fds[MANY];
@@ -266,9 +250,8 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void an_event_that_another_thread_took_is_waited_on_for(void **state)
+TEST(an_event_that_another_thread_took_is_waited_on_for)
 {
-    (void)state;
     struct scene scene;
     int ready;
     make_scene(&scene);
@@ -300,9 +283,8 @@ static void an_event_that_another_thread_took_is_waited_on_for(void **state)
     end_scene(&scene);
 }
 
-static void segments_of_a_dead_daemon_hang_up(void **state)
+TEST(segments_of_a_dead_daemon_hang_up)
 {
-    (void)state;
     struct scene scene;
     int ready;
     make_scene(&scene);
@@ -328,9 +310,8 @@ static void segments_of_a_dead_daemon_hang_up(void **state)
     end_scene(&scene);
 }
 
-static void errors_of_poll_are_translated(void **state)
+TEST(errors_of_poll_are_translated)
 {
-    (void)state;
     static const struct {
         int number, error;
     } cases[] = {{EAGAIN, RSMERR_INSUFFICIENT_RESOURCES},
@@ -348,9 +329,8 @@ static void errors_of_poll_are_translated(void **state)
     }
 }
 
-static void bad_arrays_are_found_by_the_kernel(void **state)
+TEST(bad_arrays_are_found_by_the_kernel)
 {
-    (void)state;
     int ready = 77;
     struct rlimit limit;
     struct pollfd *volatile nowhere = NULL; /* volatile, or the compiler would warn of it */
@@ -373,12 +353,10 @@ static void bad_arrays_are_found_by_the_kernel(void **state)
 
 static void on_alarm(int number)
 {
-    (void)number;
 }
 
-static void a_signal_interrupts(void **state)
+TEST(a_signal_interrupts)
 {
-    (void)state;
     struct scene scene;
     int ready;
     /* Repeating, so that one that comes before the wait does no harm. */
@@ -393,26 +371,4 @@ static void a_signal_interrupts(void **state)
     assert_int_equal(error, RSMERR_INTERRUPTED);
     assert_int_equal(ready, 0);
     end_scene(&scene);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(get_fills_descriptor_and_events_only),
-        TEST(a_failed_get_leaves_no_reference),
-        TEST(one_event_is_consumed_per_call),
-        TEST(segments_and_other_descriptors_mix),
-        TEST(a_segment_reports_pollrdnorm_whatever_else_was_asked),
-        TEST(what_is_not_asked_for_is_not_taken),
-        TEST(the_same_descriptor_twice_takes_up_to_two),
-        TEST(negative_and_closed_descriptors_are_polls_affair),
-        TEST(after_the_last_release_nothing_is_consumed),
-        TEST(many_segments_are_told_apart),
-        TEST(an_event_that_another_thread_took_is_waited_on_for),
-        TEST(segments_of_a_dead_daemon_hang_up),
-        TEST(errors_of_poll_are_translated),
-        TEST(bad_arrays_are_found_by_the_kernel),
-        TEST(a_signal_interrupts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,6 @@
 /* Conformance P-01 to P-30, A-01 to, S-01 to S-03, state machine 4.1. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-#include <sys/mman.h>
-
 /* A publish or republish call and the handles that it can be spoiled with. */
 struct call {
     rsm_memseg_export_handle_t fresh, published, on_loopback;
@@ -70,50 +67,18 @@ static int perform_republish(void *state)
     return rsm_memseg_export_republish(call->handle, call->list_pointer, call->length);
 }
 
-static void no_id(void *call)
-{
-    ((struct call *)call)->id_pointer = NULL;
-}
-static void no_handle(void *call)
-{
-    ((struct call *)call)->handle = NULL;
-}
-static void no_list(void *call)
-{
-    ((struct call *)call)->list_pointer = NULL;
-}
-static void already_published(void *call)
-{
-    ((struct call *)call)->handle = ((struct call *)call)->published;
-}
-static void not_published(void *call)
-{
-    ((struct call *)call)->handle = ((struct call *)call)->fresh;
-}
-static void reserved_id(void *call)
-{
-    ((struct call *)call)->id = 0x3FFFFF;
-}
-static void other_creator(void *call)
-{
-    (void)call;
-    fake.created_by_other = true;
-}
-static void list_too_long(void *call)
-{
-    ((struct call *)call)->length = 65;
-}
-static void unreadable_list(void *call)
-{
-    ((struct call *)call)->list_pointer = nowhere;
-}
-static void bad_entry(void *call)
-{
-    ((struct call *)call)->list[1].ae_node = 65;
-}
+SPOIL(struct call, no_id, call->id_pointer = NULL)
+SPOIL(struct call, no_handle, call->handle = NULL)
+SPOIL(struct call, no_list, call->list_pointer = NULL)
+SPOIL(struct call, already_published, call->handle = call->published)
+SPOIL(struct call, not_published, call->handle = call->fresh)
+SPOIL(struct call, reserved_id, call->id = 0x3FFFFF)
+SPOIL(struct call, other_creator, fake.created_by_other = true)
+SPOIL(struct call, list_too_long, call->length = 65)
+SPOIL(struct call, unreadable_list, call->list_pointer = nowhere)
+SPOIL(struct call, bad_entry, call->list[1].ae_node = 65)
 static void refused(void *call)
 {
-    (void)call;
     fake.publish = RSM_ST_ID_IN_USE;
     fake.republish = RSM_ST_NO_ROUTE;
 }
@@ -132,9 +97,8 @@ static void end_handles(struct call *call)
     destroy_export(call->on_loopback);
 }
 
-static void publish_checks_in_the_documented_order(void **state)
+TEST(publish_checks_in_the_documented_order)
 {
-    (void)state;
     static const struct spoiler spoilers[] = {
         {"NULL id", no_id, RSMERR_BAD_SEGID},
         {"NULL handle", no_handle, RSMERR_BAD_SEG_HNDL},
@@ -156,9 +120,8 @@ static void publish_checks_in_the_documented_order(void **state)
     end_handles(&call);
 }
 
-static void republish_checks_in_the_documented_order(void **state)
+TEST(republish_checks_in_the_documented_order)
 {
-    (void)state;
     static const struct spoiler spoilers[] = {
         {"NULL handle", no_handle, RSMERR_BAD_SEG_HNDL},
         {"not published", not_published, RSMERR_SEG_NOT_PUBLISHED},
@@ -182,9 +145,8 @@ static void republish_checks_in_the_documented_order(void **state)
     end_handles(&call);
 }
 
-static void ids_are_reserved_by_range(void **state)
+TEST(ids_are_reserved_by_range)
 {
-    (void)state;
     static const struct {
         rsm_memseg_id_t id;
         int error;
@@ -217,9 +179,8 @@ static void ids_are_reserved_by_range(void **state)
     destroy_export(handle);
 }
 
-static void an_id_is_written_only_where_one_was_asked_for(void **state)
+TEST(an_id_is_written_only_where_one_was_asked_for)
 {
-    (void)state;
     rsm_memseg_id_t id = 0;
     rsm_memseg_export_handle_t handle = create_export();
     fake.publish = RSM_ST_NO_RESOURCES;
@@ -233,9 +194,8 @@ static void an_id_is_written_only_where_one_was_asked_for(void **state)
     destroy_export(handle);
 }
 
-static void lists_are_checked_and_copied(void **state)
+TEST(lists_are_checked_and_copied)
 {
-    (void)state;
     static const struct {
         rsmapi_access_entry_t entry;
         int error;
@@ -268,9 +228,8 @@ static void lists_are_checked_and_copied(void **state)
     destroy_export(handle);
 }
 
-static void loopback_lists_name_the_own_node_alone(void **state)
+TEST(loopback_lists_name_the_own_node_alone)
 {
-    (void)state;
     rsm_memseg_id_t id = 0x400000;
     rsmapi_access_entry_t list[2] = {{FAKE_NODE, 0666}, {FAKE_NODE, 0666}};
     rsm_memseg_export_handle_t handle = create_on_loopback();
@@ -286,9 +245,8 @@ static void loopback_lists_name_the_own_node_alone(void **state)
     destroy_export(handle);
 }
 
-static void a_list_that_ends_in_nowhere_is_a_bad_address(void **state)
+TEST(a_list_that_ends_in_nowhere_is_a_bad_address)
 {
-    (void)state;
     char *pages =
         mmap(NULL, 2 * page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(pages != MAP_FAILED);
@@ -308,9 +266,8 @@ static void a_list_that_ends_in_nowhere_is_a_bad_address(void **state)
     assert_int_equal(munmap(pages, page_size()), 0);
 }
 
-static void unpublish_checks_in_the_documented_order(void **state)
+TEST(unpublish_checks_in_the_documented_order)
 {
-    (void)state;
     struct pollfd pollfd;
     rsm_memseg_export_handle_t handle = create_export();
     assert_int_equal(rsm_memseg_export_unpublish(NULL), RSMERR_BAD_SEG_HNDL);
@@ -333,19 +290,4 @@ static void unpublish_checks_in_the_documented_order(void **state)
     assert_int_equal(rsm_memseg_export_unpublish(handle), RSMERR_SEG_NOT_PUBLISHED);
     publish_one(handle);
     destroy_export(handle);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(publish_checks_in_the_documented_order),
-        TEST(republish_checks_in_the_documented_order),
-        TEST(ids_are_reserved_by_range),
-        TEST(an_id_is_written_only_where_one_was_asked_for),
-        TEST(lists_are_checked_and_copied),
-        TEST(loopback_lists_name_the_own_node_alone),
-        TEST(a_list_that_ends_in_nowhere_is_a_bad_address),
-        TEST(unpublish_checks_in_the_documented_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,68 +73,23 @@ static void end_call(struct call *call)
     destroy_export(call->other);
 }
 
-static void no_request(void *call)
-{
-    ((struct call *)call)->pointer = NULL;
-}
-static void no_handle(void *call)
-{
-    ((struct call *)call)->request.remote_handle = NULL;
-}
-static void export_handle(void *call)
-{
-    ((struct call *)call)->request.remote_handle = (void *)((struct call *)call)->other;
-}
-static void count_0(void *call)
-{
-    ((struct call *)call)->request.io_request_count = 0;
-}
-static void count_17(void *call)
-{
-    ((struct call *)call)->request.io_request_count = 17;
-}
-static void no_iovec(void *call)
-{
-    ((struct call *)call)->request.iovec = NULL;
-}
-static void unknown_type(void *call)
-{
-    ((struct call *)call)->iovec[2].io_type = 3;
-}
-static void null_local_handle(void *call)
-{
-    ((struct call *)call)->iovec[1].local.handle = NULL;
-}
-static void strange_local_handle(void *call)
-{
-    ((struct call *)call)->iovec[1].local.handle = (void *)((struct call *)call)->other;
-}
-static void no_right(void *call)
-{
-    ((struct call *)call)->request.remote_handle = ((struct call *)call)->unable;
-}
-static void no_address(void *call)
-{
-    ((struct call *)call)->iovec[0].local.vaddr = NULL;
-}
-static void bad_range(void *call)
-{
-    ((struct call *)call)->iovec[0].remote_offset = fake_segment_length();
-}
-static void transfer_fails(void *call)
-{
-    (void)call;
-    fake.transfer = RSM_ST_NO_RESOURCES;
-}
-static void completion_fails(void *call)
-{
-    (void)call;
-    fake.complete = RSM_ST_TRANSFER;
-}
+SPOIL(struct call, no_request, call->pointer = NULL)
+SPOIL(struct call, no_handle, call->request.remote_handle = NULL)
+SPOIL(struct call, export_handle, call->request.remote_handle = (void *)call->other)
+SPOIL(struct call, count_0, call->request.io_request_count = 0)
+SPOIL(struct call, count_17, call->request.io_request_count = 17)
+SPOIL(struct call, no_iovec, call->request.iovec = NULL)
+SPOIL(struct call, unknown_type, call->iovec[2].io_type = 3)
+SPOIL(struct call, null_local_handle, call->iovec[1].local.handle = NULL)
+SPOIL(struct call, strange_local_handle, call->iovec[1].local.handle = (void *)call->other)
+SPOIL(struct call, no_right, call->request.remote_handle = call->unable)
+SPOIL(struct call, no_address, call->iovec[0].local.vaddr = NULL)
+SPOIL(struct call, bad_range, call->iovec[0].remote_offset = fake_segment_length())
+SPOIL(struct call, transfer_fails, fake.transfer = RSM_ST_NO_RESOURCES)
+SPOIL(struct call, completion_fails, fake.complete = RSM_ST_TRANSFER)
 
-static void errors_come_in_the_documented_order(void **state)
+TEST(errors_come_in_the_documented_order)
 {
-    (void)state;
     static const struct spoiler spoilers[] = {
         {"NULL request", no_request, RSMERR_BAD_SGIO},
         {"NULL handle", no_handle, RSMERR_BAD_SEG_HNDL},
@@ -168,9 +123,8 @@ static void errors_come_in_the_documented_order(void **state)
     }
 }
 
-static void data_is_gathered_and_scattered(void **state)
+TEST(data_is_gathered_and_scattered)
 {
-    (void)state;
     struct call call;
     make_call(&call, true);
     memcpy(call.buffer, "ab??ef", 6);
@@ -192,9 +146,8 @@ static void data_is_gathered_and_scattered(void **state)
     end_call(&call);
 }
 
-static void one_and_sixteen_entries_and_length_0_are_fine(void **state)
+TEST(one_and_sixteen_entries_and_length_0_are_fine)
 {
-    (void)state;
     for (int put = 0; put < 2; put++) {
         struct call call;
         make_call(&call, put);
@@ -211,9 +164,8 @@ static void one_and_sixteen_entries_and_length_0_are_fine(void **state)
     }
 }
 
-static void the_first_failing_entry_stops(void **state)
+TEST(the_first_failing_entry_stops)
 {
-    (void)state;
     struct call call;
     make_call(&call, true);
     memcpy(call.buffer, "abcdef", 6);
@@ -239,9 +191,8 @@ static void the_first_failing_entry_stops(void **state)
     end_call(&call);
 }
 
-static void offsets_are_of_the_segment_whatever_is_mapped(void **state)
+TEST(offsets_are_of_the_segment_whatever_is_mapped)
 {
-    (void)state;
     struct call call;
     void *address = NULL;
     make_call(&call, true);
@@ -260,9 +211,8 @@ static void offsets_are_of_the_segment_whatever_is_mapped(void **state)
     end_call(&call);
 }
 
-static void modes_decide_about_completion_and_abort(void **state)
+TEST(modes_decide_about_completion_and_abort)
 {
-    (void)state;
     for (int put = 0; put < 2; put++) {
         struct call call;
         void *address = NULL;
@@ -295,9 +245,8 @@ static void modes_decide_about_completion_and_abort(void **state)
     }
 }
 
-static void success_posts_once_behind_the_data(void **state)
+TEST(success_posts_once_behind_the_data)
 {
-    (void)state;
     struct call call;
     make_call(&call, true);
     call.request.flags = RSM_IMPLICIT_SIGPOST;
@@ -322,18 +271,4 @@ static void success_posts_once_behind_the_data(void **state)
     assert_int_equal(perform(&call), RSMERR_REMOTE_NODE_UNREACHABLE);
     assert_int_equal(call.request.io_residual_count, 0);
     end_call(&call);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(errors_come_in_the_documented_order),
-        TEST(data_is_gathered_and_scattered),
-        TEST(one_and_sixteen_entries_and_length_0_are_fine),
-        TEST(the_first_failing_entry_stops),
-        TEST(offsets_are_of_the_segment_whatever_is_mapped),
-        TEST(modes_decide_about_completion_and_abort),
-        TEST(success_posts_once_behind_the_data),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

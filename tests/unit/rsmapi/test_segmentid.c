@@ -2,14 +2,10 @@
 /* Beside conformance S-06 to S-19: failures of the file, and words that no document has. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 static char path[] = "/tmp/rsm.segmentid.XXXXXX";
 
 static int make_file(void **state)
 {
-    (void)state;
     int fd = mkstemp(path);
     if (fd < 0 || close(fd) < 0)
         return -1;
@@ -18,7 +14,6 @@ static int make_file(void **state)
 
 static int remove_file(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 
@@ -30,9 +25,8 @@ static void write_file(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void a_file_that_cannot_be_read_is_bad_configuration(void **state)
+TEST(a_file_that_cannot_be_read_is_bad_configuration)
 {
-    (void)state;
     rsm_memseg_id_t base;
     uint32_t length;
     write_file("reserved foo 600000 10\n");
@@ -53,9 +47,8 @@ static void a_file_that_cannot_be_read_is_bad_configuration(void **state)
     "#" SIXTY_FOUR SIXTY_FOUR SIXTY_FOUR                                                           \
     "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
-static void lines_mean_what_they_always_did(void **state)
+TEST(lines_mean_what_they_always_did)
 {
-    (void)state;
     static const struct {
         const char *text;
         int error;
@@ -105,9 +98,8 @@ static void lines_mean_what_they_always_did(void **state)
     assert_int_equal(fake.opens, 0);
 }
 
-static void without_an_override_the_configured_file_is_asked(void **state)
+TEST(without_an_override_the_configured_file_is_asked)
 {
-    (void)state;
     rsm_memseg_id_t base;
     uint32_t length;
     /* The build's file, whether or not this machine has one: no application is called that. */
@@ -116,12 +108,4 @@ static void without_an_override_the_configured_file_is_asked(void **state)
     assert_true(error == RSMERR_BAD_CONF || error == RSMERR_BAD_APPID);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_file_that_cannot_be_read_is_bad_configuration),
-        TEST(lines_mean_what_they_always_did),
-        TEST(without_an_override_the_configured_file_is_asked),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TESTS_BETWEEN(make_file, remove_file)

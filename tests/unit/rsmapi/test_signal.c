@@ -2,9 +2,8 @@
 /* Conformance N-01, N-05 to N-11, N-16 to N-18 as far as they are the face's. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-static void both_kinds_of_handle_and_no_other(void **state)
+TEST(both_kinds_of_handle_and_no_other)
 {
-    (void)state;
     struct pollfd pollfd = {.fd = -7};
     rsmapi_controller_handle_t controller = open_controller("sci0");
     void *others[] = {NULL, controller};
@@ -30,9 +29,8 @@ static void both_kinds_of_handle_and_no_other(void **state)
     destroy_export(export_handle);
 }
 
-static void one_flag_counts(void **state)
+TEST(one_flag_counts)
 {
-    (void)state;
     rsm_memseg_import_handle_t import = connect_import(0);
     assert_int_equal(rsm_intr_signal_post(import, 0xfffffffd), RSM_SUCCESS);
     assert_int_equal(fake.coalesced, 0);
@@ -44,9 +42,8 @@ static void one_flag_counts(void **state)
 
 /* Whoever posts learns that an event may not have arrived, through either kind of handle; that
  * nobody is there to get it is no error. */
-static void failures_to_post_are_translated(void **state)
+TEST(failures_to_post_are_translated)
 {
-    (void)state;
     static const struct {
         enum rsm_status status;
         int error;
@@ -74,9 +71,8 @@ static void failures_to_post_are_translated(void **state)
 
 /* A post looks whether the data before it has arrived; what it finds belongs to the barriers, too.
  */
-static void no_barrier_misses_what_a_post_found(void **state)
+TEST(no_barrier_misses_what_a_post_found)
 {
-    (void)state;
     rsm_memseg_import_handle_t import = connect_import(RSM_PERM_RDWR);
     rsmapi_barrier_t barrier;
     assert_int_equal(rsm_memseg_import_init_barrier(import, RSM_BARRIER_SEGMENT, &barrier),
@@ -92,9 +88,8 @@ static void no_barrier_misses_what_a_post_found(void **state)
     disconnect_import(import);
 }
 
-static void waits_are_translated(void **state)
+TEST(waits_are_translated)
 {
-    (void)state;
     static const struct {
         enum rsm_status status;
         int error;
@@ -117,16 +112,4 @@ static void waits_are_translated(void **state)
         assert_int_equal(rsm_intr_signal_wait(import, 0), cases[i].error);
     }
     disconnect_import(import);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(both_kinds_of_handle_and_no_other),
-        TEST(one_flag_counts),
-        TEST(failures_to_post_are_translated),
-        TEST(no_barrier_misses_what_a_post_found),
-        TEST(waits_are_translated),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,9 +71,8 @@ static const struct {
 };
 /* clang-format on */
 
-static void every_status_has_its_code_in_every_family(void **state)
+TEST(every_status_has_its_code_in_every_family)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
         for (int family = RSMAPI_CONTROLLER; family <= RSMAPI_WAIT; family++) {
             int error = rsmapi_error((enum rsmapi_family)family, rows[i].status);
@@ -83,9 +82,8 @@ static void every_status_has_its_code_in_every_family(void **state)
         }
 }
 
-static void the_table_is_complete(void **state)
+TEST(the_table_is_complete)
 {
-    (void)state;
     static const enum rsm_status all[] = {
 #define RSM_STATUS_NAME(name, value, text) RSM_ST_##name,
         RSM_STATUS_LIST(RSM_STATUS_NAME)
@@ -96,13 +94,4 @@ static void the_table_is_complete(void **state)
         assert_int_equal(all[i], rows[i].status);
     /* A number that this version does not know is nobody's fault here. */
     assert_int_equal(rsmapi_error(RSMAPI_PUBLISH, (enum rsm_status)99), RSMERR_INTERNAL_ERROR);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_status_has_its_code_in_every_family),
-        TEST(the_table_is_complete),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,6 @@
 /* Conformance C-17, G-24, N-30 and races between functions on one handle; under TSan above all. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <pthread.h>
-
 enum { THREADS = 4, ROUNDS = 500 };
 
 static void run(void *(*body)(void *), void *argument)
@@ -26,7 +24,6 @@ static void run(void *(*body)(void *), void *argument)
 
 static void *open_and_release(void *argument)
 {
-    (void)argument;
     for (int i = 0; i < ROUNDS; i++) {
         char name[] = "sci0";
         rsmapi_controller_attr_t attr;
@@ -38,9 +35,8 @@ static void *open_and_release(void *argument)
     return NULL;
 }
 
-static void controllers_are_counted_right(void **state)
+TEST(controllers_are_counted_right)
 {
-    (void)state;
     run(open_and_release, NULL);
     assert_int_equal(fake.controllers, 0);
 }
@@ -69,9 +65,8 @@ static void *put_and_map(void *argument)
     return NULL;
 }
 
-static void transfers_and_mappings_do_not_disturb_each_other(void **state)
+TEST(transfers_and_mappings_do_not_disturb_each_other)
 {
-    (void)state;
     struct shared shared = {.import = connect_import(RSM_PERM_RDWR)};
     rsmapi_barrier_t barrier;
     assert_int_equal(rsm_memseg_import_init_barrier(shared.import, RSM_BARRIER_SEGMENT, &barrier),
@@ -97,21 +92,10 @@ static void *take_references(void *argument)
     return NULL;
 }
 
-static void poll_references_are_counted_right_and_events_go_once(void **state)
+TEST(poll_references_are_counted_right_and_events_go_once)
 {
-    (void)state;
     struct shared shared = {.import = connect_import(RSM_PERM_RDWR)};
     run(take_references, &shared);
     assert_int_equal(fake_pending(event_of(shared.import)), 0);
     disconnect_import(shared.import);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(controllers_are_counted_right),
-        TEST(transfers_and_mappings_do_not_disturb_each_other),
-        TEST(poll_references_are_counted_right_and_events_go_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

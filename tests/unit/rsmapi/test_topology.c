@@ -2,8 +2,6 @@
 /* Beside conformance T-01 to T-10: the layout of the block as reference section 9.3 has it. */
 #include "unit/rsmapi/rsmapi_test.h"
 
-#include <errno.h>
-
 static struct rsm_topology_remote remotes[] = {
     {.node = 2, .name = "sci1", .hardware_address = 0x22, .state = 3},
     {.node = 3, .name = "sci2", .hardware_address = 0x33, .state = 1},
@@ -13,9 +11,8 @@ static struct rsmcore_topology_controller controllers[] = {
     {.name = "sci0", .hardware_address = 0x11, .remote_count = 2, .remotes = remotes},
 };
 
-static void the_block_holds_controllers_and_far_ends(void **state)
+TEST(the_block_holds_controllers_and_far_ends)
 {
-    (void)state;
     const struct rsmcore_topology snapshot = {
         .local_node = 5, .controller_count = 2, .controllers = controllers};
     rsm_topology_t *block;
@@ -34,21 +31,20 @@ static void the_block_holds_controllers_and_far_ends(void **state)
     assert_ptr_equal(pointers[1], (char *)pointers[0] + sizeof(rsm_connections_hdr_t));
     assert_string_equal(pointers[1]->hdr.cntlr_name, "sci0");
     assert_int_equal(pointers[1]->hdr.remote_cntlr_count, 2);
-    const rsm_remote_cntlr_t *far_ends = pointers[1]->remote_cntlr;
-    assert_int_equal(far_ends[0].remote_nodeid, 2);
-    assert_string_equal(far_ends[0].remote_cntlrname, "sci1");
-    assert_int_equal(far_ends[0].remote_hwaddr, 0x22);
-    assert_int_equal(far_ends[0].connection_state, RSM_CONNECTION_ACTIVE);
-    assert_int_equal(far_ends[1].remote_nodeid, 3);
-    assert_string_equal(far_ends[1].remote_cntlrname, "sci2");
-    assert_int_equal(far_ends[1].connection_state, 1);
+    const rsm_remote_cntlr_t *remote_ends = pointers[1]->remote_cntlr;
+    assert_int_equal(remote_ends[0].remote_nodeid, 2);
+    assert_string_equal(remote_ends[0].remote_cntlrname, "sci1");
+    assert_int_equal(remote_ends[0].remote_hwaddr, 0x22);
+    assert_int_equal(remote_ends[0].connection_state, RSM_CONNECTION_ACTIVE);
+    assert_int_equal(remote_ends[1].remote_nodeid, 3);
+    assert_string_equal(remote_ends[1].remote_cntlrname, "sci2");
+    assert_int_equal(remote_ends[1].connection_state, 1);
     rsm_free_interconnect_topology(block);
 }
 
 /* Programs have tables of 64 nodes. */
-static void nodes_above_64_are_left_out(void **state)
+TEST(nodes_above_64_are_left_out)
 {
-    (void)state;
     static struct rsm_topology_remote many[] = {{.node = 2, .name = "sci0", .state = 3},
                                                 {.node = 64, .name = "sci0", .state = 3},
                                                 {.node = 65, .name = "sci0", .state = 3},
@@ -73,9 +69,8 @@ static void nodes_above_64_are_left_out(void **state)
     rsm_free_interconnect_topology(block);
 }
 
-static void no_controllers_is_a_topology_too(void **state)
+TEST(no_controllers_is_a_topology_too)
 {
-    (void)state;
     const struct rsmcore_topology snapshot = {.local_node = 1};
     rsm_topology_t *first;
     rsm_topology_t *second;
@@ -90,9 +85,8 @@ static void no_controllers_is_a_topology_too(void **state)
     rsm_free_interconnect_topology(second);
 }
 
-static void failure_leaves_null(void **state)
+TEST(failure_leaves_null)
 {
-    (void)state;
     const struct rsmcore_topology snapshot = {.local_node = 1};
     rsm_topology_t *block = (rsm_topology_t *)0x1234;
     fake.topology = RSM_ST_UNREACHABLE;
@@ -106,15 +100,4 @@ static void failure_leaves_null(void **state)
     block = (rsm_topology_t *)0x1234;
     assert_int_equal(rsm_get_interconnect_topology(&block), RSMERR_INSUFFICIENT_MEM);
     assert_null(block);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_block_holds_controllers_and_far_ends),
-        TEST(nodes_above_64_are_left_out),
-        TEST(no_controllers_is_a_topology_too),
-        TEST(failure_leaves_null),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

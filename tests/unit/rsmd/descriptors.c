@@ -2,12 +2,7 @@
 #include "descriptors.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fixture.h"
 
-#include <unistd.h>
-
 struct daemon daemon_1;
 uint64_t page;
 int socket_1;
@@ -15,21 +13,18 @@ static void begin(const char *option)
 
 int daemon_setup(void **state)
 {
-    (void)state;
     begin(NULL);
     return 0;
 }
 
 int daemon_teardown(void **state)
 {
-    (void)state;
     daemon_stop(&daemon_1);
     return 0;
 }
 
 int exporter_setup(void **state)
 {
-    (void)state;
     begin("--embedded");
     socket_1 = peer_hello(&daemon_1);
     return 0;

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hosts.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "node/clients.h"
 #include "node/revokes.h"
 
@@ -71,7 +65,6 @@ static enum rsm_status fake_offer(struct rsm_node_port *port, const struct rsm_e
 static void fake_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
     struct fake_made *gone = RSM_CONTAINER_OF(made, struct fake_made, base);
-    (void)port;
     hosts.revokes++;
     if (gone->ending) {
         LL_DELETE(ending, gone);
@@ -157,7 +150,6 @@ static bool fake_import_revoke(struct rsm_node_port *port, struct rsm_node_impor
 
 static void fake_import_close(struct rsm_node_port *port, struct rsm_node_import *made)
 {
-    (void)port;
     hosts.entries--;
     free(made);
 }
@@ -165,7 +157,6 @@ static void fake_import_close(struct rsm_node_port *port, struct rsm_node_import
 static void fake_released(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
     struct fake_made *gone = RSM_CONTAINER_OF(made, struct fake_made, base);
-    (void)port;
     assert_true(gone->revoked);
     LL_DELETE(held, gone);
     hosts.held--;
@@ -273,7 +264,6 @@ uint32_t told_one_percent;
 
 static void tell_percent(struct rsm_node_port *port, const struct rsm_user_share *share)
 {
-    (void)port;
     told_one_percent = share->one_percent;
 }
 
@@ -408,7 +398,6 @@ void link_down(uint32_t a, uint32_t b)
 
 int hosts_begin(void **state)
 {
-    (void)state;
     static struct rsmd_conf conf;
     char why[256];
     memset(&hosts, 0, sizeof hosts);
@@ -435,7 +424,6 @@ int hosts_begin(void **state)
 
 int hosts_end(void **state)
 {
-    (void)state;
     while (cell_count > 0)
         rsm_event_counter_unmap(cells[--cell_count]);
     for (uint32_t id = 1; id <= HOSTS; id++) {

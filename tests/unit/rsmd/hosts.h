@@ -12,7 +12,7 @@
 #include "node/call.h"
 #include "node/grants.h"
 #include "node/imports.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "protocol/event_counter.h"
 #include "remote/remote.h"
 

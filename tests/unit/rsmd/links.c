@@ -4,14 +4,8 @@
 #include "links.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/codec.h"
 #include "base/log.h"
@@ -30,7 +24,6 @@ static void on_beat(evutil_socket_t fd, short what, void *argument)
 
 int links_begin(void **state)
 {
-    (void)state;
     const struct timeval often = {.tv_usec = 5000};
     uint16_t random = 0;
     base = event_base_new();
@@ -43,7 +36,6 @@ int links_begin(void **state)
 
 int links_end(void **state)
 {
-    (void)state;
     event_free(beat);
     event_base_free(base);
     return 0;
@@ -108,7 +100,6 @@ static void on_message(void *context, uint32_t node, const struct rsm_cluster_ms
 static bool is_busy(void *context, uint32_t node)
 {
     const struct side *side = context;
-    (void)node;
     return side->busy;
 }
 

@@ -5,7 +5,7 @@
 #define TESTS_RSMD_LINKS_H
 
 #include "base/clock.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "cluster/internal.h"
 
 enum {

@@ -46,7 +46,6 @@ static enum rsm_status window_extent_check(struct rsm_port *port, int fd, uint64
                                            uint64_t length)
 {
     struct stat file;
-    (void)port;
     return fcntl(fd, F_GET_SEALS) == 0 && fstat(fd, &file) == 0 &&
                    (uint64_t)file.st_size == pool_bytes && length <= pool_bytes &&
                    offset <= pool_bytes - length
@@ -146,7 +145,6 @@ static enum rsm_status window_open(const struct rsm_controller_info *info,
                                    struct rsm_node_port **port)
 {
     struct window_port *made = calloc(1, sizeof *made);
-    (void)info;
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
     made->port.page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -185,7 +183,6 @@ static enum rsm_status window_extent_make(struct rsm_node_port *port, uint64_t l
 
 static void window_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
 {
-    (void)port;
     (void)fallocate(extent->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)extent->offset,
                     (off_t)extent->length);
     free(extent);

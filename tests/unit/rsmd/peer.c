@@ -1,23 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "peer.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "protocol/runtime.h"
 #include "rsm/rsm_common.h"
@@ -377,6 +362,19 @@ uint32_t make_export(int socket, uint64_t length, uint32_t mode)
     return msg.u.export_create_reply.export_id;
 }
 
+struct rsm_inspect_reply inspect_exports(int socket)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
+    assert_int_equal(ask(socket, &msg), RSM_ST_OK);
+    return msg.u.inspect_reply;
+}
+
+enum rsm_status extent_free(int socket, uint32_t extent, uint32_t flags)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {extent, flags}};
+    return ask(socket, &msg);
+}
+
 enum rsm_status publish(int socket, uint32_t export_id, uint32_t segment_id, uint32_t extent,
                         uint64_t length, const struct rsm_acl_entry *acl, uint32_t acl_count)
 {
@@ -453,8 +451,7 @@ enum rsm_status disconnect(int socket, uint32_t import)
 int as_user(uid_t uid, gid_t gid, gid_t group, int (*body)(const void *argument),
             const void *argument)
 {
-    if (geteuid() != 0)
-        skip();
+    case_needs_root();
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {

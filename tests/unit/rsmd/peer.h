@@ -4,9 +4,7 @@
 #ifndef TESTS_RSMD_PEER_H
 #define TESTS_RSMD_PEER_H
 
-#include <sys/types.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "protocol/packet.h"
 #include "protocol/proto.h"
 #include "protocol/sharedmem.h"
@@ -91,7 +89,11 @@ uint32_t make_export(int socket, uint64_t length, uint32_t mode);
 /** make_extent(), make_export() of one page, published as @p segment_id to all with mode. */
 uint32_t publish_page(int socket, uint32_t segment_id, uint32_t mode);
 
+/** What INSPECT answers of exports. */
+struct rsm_inspect_reply inspect_exports(int socket);
+
 /* Requests that may fail: the status. */
+enum rsm_status extent_free(int socket, uint32_t extent, uint32_t flags);
 enum rsm_status publish(int socket, uint32_t export_id, uint32_t segment_id, uint32_t extent,
                         uint64_t length, const struct rsm_acl_entry *acl, uint32_t acl_count);
 enum rsm_status unpublish(int socket, uint32_t export_id, uint32_t flags, uint32_t *offered);

@@ -12,15 +12,7 @@
  * scheduler. unit.rsmd.waits holds the rule of 100 ms, and that an active timer is not added anew: it runs the
  * loop one round at a time, so that attackers come in every round.
  */
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "users.h"
@@ -32,7 +24,6 @@ static pid_t attackers[ATTACKERS];
 
 static int start(void **state)
 {
-    (void)state;
     daemon_start(&daemon_1, NULL, NULL);
     setpriority(PRIO_PROCESS, (id_t)daemon_1.pid, -15);
     return 0;
@@ -40,7 +31,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     setpriority(PRIO_PROCESS, 0, 0);
     daemon_stop(&daemon_1);
     return 0;
@@ -145,24 +135,17 @@ static void nobody_waits_long(const char *load, void (*attack)(void), uid_t uid)
     assert_in_range(best.step, 0, STEP_MAX_US);
 }
 
-static void while_others_connect_and_close(void **state)
+#define TEST(test) TEST_BETWEEN(test, start, stop)
+
+TEST(while_others_connect_and_close)
 {
-    (void)state;
     nobody_waits_long("connect and close", connect_and_close, MODEST);
     nobody_waits_long("connect and close", connect_and_close, 0);
 }
 
-static void while_others_ask_without_end(void **state)
+TEST(while_others_ask_without_end)
 {
-    (void)state;
     nobody_waits_long("requests without end", ask_without_end, MODEST);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(while_others_connect_and_close, start, stop),
-        cmocka_unit_test_setup_teardown(while_others_ask_without_end, start, stop),
-    };
-    return cmocka_run_group_tests_name("rsmd crowd", tests, need_root, NULL);
-}
+TESTS_BETWEEN(need_root, NULL)

@@ -1,18 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Beginnings and ends: of the daemon, of clients, of an embedded node. As a service: test_service.c. */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "peer.h"
 
 #define TEXT(literal) ((char *)(uintptr_t)(literal))
@@ -21,14 +8,12 @@ static uint64_t page;
 
 static int get_page(void **state)
 {
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     return 0;
 }
 
-static void termination_aborts_and_leaves_nothing(void **state)
+TEST_ALONE(termination_aborts_and_leaves_nothing)
 {
-    (void)state;
     struct daemon daemon;
     struct rsm_import_connect_reply import;
     daemon_start(&daemon, NULL, NULL);
@@ -46,9 +31,8 @@ static void termination_aborts_and_leaves_nothing(void **state)
     gentable_unmap(table);
 }
 
-static void a_killed_daemon_is_replaced(void **state)
+TEST_ALONE(a_killed_daemon_is_replaced)
 {
-    (void)state;
     struct daemon daemon, next;
     daemon_start(&daemon, NULL, NULL);
     const struct rsm_generation_table *table = gentable_map(&daemon);
@@ -85,9 +69,8 @@ static int run_second(const struct daemon *first, const char *kind, char told[51
     return status;
 }
 
-static void one_daemon_a_node(void **state)
+TEST_ALONE(one_daemon_a_node)
 {
-    (void)state;
     struct daemon daemon, neighbour;
     char told[512];
     daemon_start(&daemon, NULL, NULL);
@@ -111,9 +94,8 @@ static mode_t mode_of(const char *path)
 
 /* However a configured daemon ends, the node stays for such daemons, and the next one takes over at
  * once. */
-static void a_configured_node_stays_so(void **state)
+TEST_ALONE(a_configured_node_stays_so)
 {
-    (void)state;
     struct daemon daemon, next;
     char told[512], lock[128];
     daemon_start(&daemon, NULL, NULL);
@@ -134,9 +116,8 @@ static void a_configured_node_stays_so(void **state)
 }
 
 /* A lock that an embedded daemon left when it was killed binds nobody. */
-static void a_killed_embedded_daemon_binds_nobody(void **state)
+TEST_ALONE(a_killed_embedded_daemon_binds_nobody)
 {
-    (void)state;
     struct daemon daemon, next;
     daemon_start(&daemon, NULL, "--embedded");
     assert_int_equal(kill(daemon.pid, SIGKILL), 0);
@@ -147,9 +128,8 @@ static void a_killed_embedded_daemon_binds_nobody(void **state)
     daemon_stop(&next);
 }
 
-static void failures_are_told(void **state)
+TEST_ALONE(failures_are_told)
 {
-    (void)state;
     char told[512];
     struct daemon nowhere = {.directory = "/proc/nowhere"};
     assert_int_equal(run_second(&nowhere, "--embedded", told), 1);
@@ -162,9 +142,8 @@ static void failures_are_told(void **state)
     directory_remove(nowhere.directory);
 }
 
-static void who_may_connect(void **state)
+TEST_ALONE(who_may_connect)
 {
-    (void)state;
     struct daemon daemon;
     daemon_start(&daemon, NULL, NULL);
     assert_int_equal(mode_of(daemon.socket), geteuid() == 0 ? 0666 : 0600);
@@ -176,9 +155,8 @@ static void who_may_connect(void **state)
 
 /* ------------------------------------------------------------------ clients */
 
-static void a_client_ends(void **state)
+TEST_ALONE(a_client_ends)
 {
-    (void)state;
     struct daemon daemon;
     struct rsm_import_connect_reply import, other;
     daemon_start(&daemon, NULL, NULL);
@@ -214,9 +192,8 @@ static void client_with_heir(const struct daemon *daemon, int to_test)
         pause();
 }
 
-static void a_client_is_killed_that_had_forked(void **state)
+TEST_ALONE(a_client_is_killed_that_had_forked)
 {
-    (void)state;
     struct daemon daemon;
     struct rsm_import_connect_reply import;
     int ends[2];
@@ -252,9 +229,8 @@ static long elapsed_ms(const struct timespec *since)
     return (now.tv_sec - since->tv_sec) * 1000 + (now.tv_nsec - since->tv_nsec) / 1000000;
 }
 
-static void an_embedded_node_ends_when_unused(void **state)
+TEST_ALONE(an_embedded_node_ends_when_unused)
 {
-    (void)state;
     struct daemon daemon;
     struct timespec left;
     daemon_start(&daemon, NULL, "--embedded");
@@ -273,9 +249,8 @@ static void an_embedded_node_ends_when_unused(void **state)
     directory_remove(daemon.directory);
 }
 
-static void a_newcomer_keeps_it(void **state)
+TEST_ALONE(a_newcomer_keeps_it)
 {
-    (void)state;
     struct daemon daemon;
     daemon_start(&daemon, NULL, "--embedded");
     for (int i = 0; i < 3; i++) {
@@ -294,9 +269,8 @@ static void a_newcomer_keeps_it(void **state)
 }
 
 /* Many processes start daemons at once; all end up at one, and nothing is left. */
-static void a_race_has_one_winner(void **state)
+TEST_ALONE(a_race_has_one_winner)
 {
-    (void)state;
     enum { RACERS = 8 };
     char directory[64], option[96];
     directory_make(directory);
@@ -332,21 +306,4 @@ static void a_race_has_one_winner(void **state)
     directory_remove(directory);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(termination_aborts_and_leaves_nothing),
-        cmocka_unit_test(a_killed_daemon_is_replaced),
-        cmocka_unit_test(one_daemon_a_node),
-        cmocka_unit_test(a_configured_node_stays_so),
-        cmocka_unit_test(a_killed_embedded_daemon_binds_nobody),
-        cmocka_unit_test(failures_are_told),
-        cmocka_unit_test(who_may_connect),
-        cmocka_unit_test(a_client_ends),
-        cmocka_unit_test(a_client_is_killed_that_had_forked),
-        cmocka_unit_test(an_embedded_node_ends_when_unused),
-        cmocka_unit_test(a_newcomer_keeps_it),
-        cmocka_unit_test(a_race_has_one_winner),
-    };
-    return cmocka_run_group_tests(tests, get_page, NULL);
-}
+TESTS_BETWEEN(get_page, NULL)

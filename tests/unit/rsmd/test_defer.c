@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segments that end while importers are connected: refused, deferred, and connections that go on
  * beyond a publication. */
-#include <unistd.h>
-
 #include "peer.h"
 
 static struct daemon daemon_1;
@@ -12,7 +10,6 @@ static const struct rsm_generation_table *table;
 
 static int start(void **state)
 {
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     daemon_start(&daemon_1, NULL, "--embedded");
     exporter = peer_hello(&daemon_1);
@@ -23,19 +20,11 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     gentable_unmap(table);
     close(exporter);
     close(importer);
     daemon_stop(&daemon_1);
     return 0;
-}
-
-static struct rsm_inspect_reply look(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(importer, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply;
 }
 
 static enum rsm_status destroy_as(int socket, uint32_t export_id, uint32_t flags,
@@ -49,21 +38,13 @@ static enum rsm_status destroy_as(int socket, uint32_t export_id, uint32_t flags
     return status;
 }
 
-static enum rsm_status give_back(int socket, uint32_t extent, uint32_t flags)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE,
-                          .u.extent_free = {.extent = extent, .flags = flags}};
-    return ask(socket, &msg);
-}
-
 static bool is_cut(const struct rsm_import_connect_reply *import)
 {
     return slot_value(table, import->slot) != import->generation;
 }
 
-static void a_segment_with_importers_can_refuse_to_end(void **state)
+TEST_ALONE(a_segment_with_importers_can_refuse_to_end)
 {
-    (void)state;
     struct rsm_import_connect_reply import, another;
     uint32_t export_id = publish_page(exporter, 11, 0600);
     assert_int_equal(connect_on(importer, "sci0", 1, 11, 6, &import), RSM_ST_OK);
@@ -90,12 +71,11 @@ static uint32_t publish_on(uint32_t extent, uint32_t segment_id)
     return export_id;
 }
 
-static void a_deferred_segment_ends_with_its_last_connection(void **state)
+TEST_ALONE(a_deferred_segment_ends_with_its_last_connection)
 {
-    (void)state;
     struct rsm_import_connect_reply first, second;
     struct rsm_export_end_reply end;
-    struct rsm_inspect_reply before = look();
+    struct rsm_inspect_reply before = inspect_exports(importer);
     uint32_t extent = make_extent(exporter, page);
     uint32_t export_id = publish_on(extent, 12);
     assert_int_equal(connect_on(importer, "sci0", 1, 12, 6, &first), RSM_ST_OK);
@@ -109,36 +89,35 @@ static void a_deferred_segment_ends_with_its_last_connection(void **state)
     uint32_t successor = publish_page(exporter, 12, 0600);
     assert_int_equal(destroy_as(exporter, successor, 0, NULL), RSM_ST_OK);
     /* The connections live, and what they cost is charged for. */
-    assert_int_equal(give_back(exporter, extent, 0), RSM_ST_BUSY);
-    assert_int_equal(give_back(exporter, extent, 2), RSM_ST_INVALID);
-    assert_int_equal(give_back(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_OK);
-    assert_int_equal(give_back(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_NOT_FOUND);
+    assert_int_equal(extent_free(exporter, extent, 0), RSM_ST_BUSY);
+    assert_int_equal(extent_free(exporter, extent, 2), RSM_ST_INVALID);
+    assert_int_equal(extent_free(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_OK);
+    assert_int_equal(extent_free(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_NOT_FOUND);
     assert_false(is_cut(&first) || is_cut(&second));
-    assert_int_equal(look().segments, before.segments + 3);
-    assert_int_equal(look().exported_bytes, before.exported_bytes + 2 * page);
+    assert_int_equal(inspect_exports(importer).segments, before.segments + 3);
+    assert_int_equal(inspect_exports(importer).exported_bytes, before.exported_bytes + 2 * page);
     assert_int_equal(disconnect(importer, first.import), RSM_ST_OK);
-    assert_int_equal(look().segments, before.segments + 2);
+    assert_int_equal(inspect_exports(importer).segments, before.segments + 2);
     assert_int_equal(disconnect(importer, second.import), RSM_ST_OK);
-    assert_int_equal(look().segments, before.segments);
-    assert_int_equal(look().exported_bytes, before.exported_bytes + page); /* the successor's */
+    assert_int_equal(inspect_exports(importer).segments, before.segments);
+    assert_int_equal(inspect_exports(importer).exported_bytes,
+                     before.exported_bytes + page); /* the successor's */
 }
 
-static void a_deferred_segment_without_connections_ends_at_once(void **state)
+TEST_ALONE(a_deferred_segment_without_connections_ends_at_once)
 {
-    (void)state;
     struct rsm_export_end_reply end;
-    uint32_t segments = look().segments;
+    uint32_t segments = inspect_exports(importer).segments;
     uint32_t export_id = publish_page(exporter, 13, 0600);
     assert_int_equal(destroy_as(exporter, export_id, RSM_DESTROY_DEFER, &end), RSM_ST_OK);
     assert_int_equal(end.connections, 0);
-    assert_int_equal(look().segments, segments);
+    assert_int_equal(inspect_exports(importer).segments, segments);
 }
 
-static void a_deferred_segment_ends_with_its_exporter(void **state)
+TEST_ALONE(a_deferred_segment_ends_with_its_exporter)
 {
-    (void)state;
     struct rsm_import_connect_reply import;
-    uint32_t segments = look().segments;
+    uint32_t segments = inspect_exports(importer).segments;
     int mortal = peer_hello(&daemon_1);
     uint32_t export_id = publish_page(mortal, 14, 0600);
     assert_int_equal(connect_on(importer, "sci0", 1, 14, 6, &import), RSM_ST_OK);
@@ -147,13 +126,13 @@ static void a_deferred_segment_ends_with_its_exporter(void **state)
     close(mortal);
     await_move(table, import.slot, import.generation);
     assert_int_equal(disconnect(importer, import.import), RSM_ST_OK);
-    while (look().segments > segments) /* rsmd may still be at what the exporter had */
+    while (inspect_exports(importer).segments >
+           segments) /* rsmd may still be at what the exporter had */
         usleep(1000);
 }
 
-static void kept_connections_outlive_publications(void **state)
+TEST_ALONE(kept_connections_outlive_publications)
 {
-    (void)state;
     struct rsm_import_connect_reply old, young;
     uint32_t extent = make_extent(exporter, page);
     uint32_t export_id = publish_on(extent, 15);
@@ -173,14 +152,4 @@ static void kept_connections_outlive_publications(void **state)
     assert_int_equal(disconnect(importer, young.import), RSM_ST_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_segment_with_importers_can_refuse_to_end),
-        cmocka_unit_test(a_deferred_segment_ends_with_its_last_connection),
-        cmocka_unit_test(a_deferred_segment_without_connections_ends_at_once),
-        cmocka_unit_test(a_deferred_segment_ends_with_its_exporter),
-        cmocka_unit_test(kept_connections_outlive_publications),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+TESTS_BETWEEN(start, stop)

@@ -2,12 +2,6 @@
 /* A daemon that has no memory left still does what needs none. It runs in a process of its own
  * here, whose allocations fail from the moment that it serves. */
 #include <event2/event.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "node/node.h"
 #include "peer.h"
@@ -79,9 +73,8 @@ __attribute__((noreturn)) static void serve_until_told(const char *directory)
     _exit(0);
 }
 
-static void sigterm_ends_it_without_memory(void **state)
+TEST_ALONE(sigterm_ends_it_without_memory)
 {
-    (void)state;
     char directory[64];
     directory_make(directory);
     fflush(NULL);
@@ -91,12 +84,4 @@ static void sigterm_ends_it_without_memory(void **state)
         serve_until_told(directory);
     assert_int_equal(wait_exit(daemon), 0);
     directory_remove(directory); /* which is empty: socket and lock have been removed */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sigterm_ends_it_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

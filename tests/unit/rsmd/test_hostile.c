@@ -1,15 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clients that break the protocol, and that the others do not suffer. */
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "descriptors.h"
 #include "rsm/rsm_common.h"
 
@@ -18,7 +8,6 @@ static int innocent; /* a client that behaves, and must be served all the time *
 
 static int start(void **state)
 {
-    (void)state;
     daemon_start(&daemon_1, NULL, NULL);
     innocent = peer_hello(&daemon_1);
     publish_page(innocent, 0x600000, 0666);
@@ -27,7 +16,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     close(innocent);
     daemon_stop(&daemon_1);
     return 0;
@@ -35,7 +23,6 @@ static int stop(void **state)
 
 static int still_served(void **state)
 {
-    (void)state;
     struct rsm_import_connect_reply import;
     assert_int_equal(connect_on(innocent, "sci0", 1, 0x600000, 6, &import), RSM_ST_OK);
     assert_int_equal(disconnect(innocent, import.import), RSM_ST_OK);
@@ -80,9 +67,10 @@ static void expect_end(int socket, bool is_answered)
     expect_hangup(socket);
 }
 
-static void without_hello(void **state)
+#define HOSTILE_TEST(name) TEST_BETWEEN(name, NULL, still_served)
+
+HOSTILE_TEST(without_hello)
 {
-    (void)state;
     for (uint32_t type = RSM_MSG_CONTROLLER; type <= RSM_MSG_LAST; type++) {
         struct rsm_msg msg = {.type = type};
         int socket = peer_connect(&daemon_1);
@@ -92,9 +80,8 @@ static void without_hello(void **state)
     }
 }
 
-static void hello_twice(void **state)
+HOSTILE_TEST(hello_twice)
 {
-    (void)state;
     int socket = peer_hello(&daemon_1);
     struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {1}};
     assert_int_equal(ask(socket, &msg), RSM_ST_PROTOCOL);
@@ -102,9 +89,8 @@ static void hello_twice(void **state)
     close(socket);
 }
 
-static void headers(void **state)
+HOSTILE_TEST(headers)
 {
-    (void)state;
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
     struct rsm_msg hello = {.type = RSM_MSG_HELLO, .u.hello = {1}};
     size_t length = encoded(hello, buffer);
@@ -130,9 +116,8 @@ static void headers(void **state)
 }
 
 /* Every message, shortened and lengthened. */
-static void wrong_lengths(void **state)
+HOSTILE_TEST(wrong_lengths)
 {
-    (void)state;
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX] = {0};
     for (uint32_t type = RSM_MSG_CONTROLLER; type <= RSM_MSG_LAST; type++) {
         size_t length = encoded((struct rsm_msg){.type = type}, buffer);
@@ -147,9 +132,8 @@ static void wrong_lengths(void **state)
     expect_refusal(enormous, sizeof enormous, RSM_ST_PROTOCOL);
 }
 
-static void impossible_counts(void **state)
+HOSTILE_TEST(impossible_counts)
 {
-    (void)state;
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_REPUBLISH,
                           .u.export_republish = {.export_id = 1, .acl_count = 64}};
@@ -180,9 +164,8 @@ static void expect_no_descriptors_taken(const void *bytes, size_t length, unsign
     close(socket);
 }
 
-static void descriptors_that_nobody_asked_for(void **state)
+HOSTILE_TEST(descriptors_that_nobody_asked_for)
 {
-    (void)state;
     static const unsigned counts[] = {1, 2, 64, 65, FDS_IN_A_PACKET};
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
     size_t length = encoded((struct rsm_msg){.type = RSM_MSG_EVENT_ARM}, buffer);
@@ -194,9 +177,8 @@ static void descriptors_that_nobody_asked_for(void **state)
 
 /* Descriptors that come all the same, in packets with and without bytes, before or after the
  * greeting, leave none behind. */
-static void descriptors_in_the_queue(void **state)
+HOSTILE_TEST(descriptors_in_the_queue)
 {
-    (void)state;
     enum { ROUNDS = 50 };
     struct daemon daemon;
     uint8_t hello[RSM_PROTO_MESSAGE_MAX];
@@ -231,9 +213,8 @@ static void descriptors_in_the_queue(void **state)
 }
 
 /* Who was refused can read why after the daemon has closed the socket, with what it never received. */
-static void answers_outlive_the_socket(void **state)
+HOSTILE_TEST(answers_outlive_the_socket)
 {
-    (void)state;
     struct daemon daemon;
     uint8_t hello[RSM_PROTO_MESSAGE_MAX], refused[RSM_PROTO_MESSAGE_MAX];
     const int fds[2] = {STDERR_FILENO, STDERR_FILENO};
@@ -267,9 +248,8 @@ static void answers_outlive_the_socket(void **state)
 }
 
 /* Noise behind a right header; the seed is fixed, so that a failure repeats. */
-static void noise(void **state)
+HOSTILE_TEST(noise)
 {
-    (void)state;
     uint8_t buffer[600];
     unsigned seed = 4711;
     for (int round = 0; round < 2000; round++) {
@@ -287,9 +267,8 @@ static void noise(void **state)
 }
 
 /* One who asks and never reads is dropped when the kernel holds no more of its replies. */
-static void one_who_never_reads(void **state)
+HOSTILE_TEST(one_who_never_reads)
 {
-    (void)state;
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
     size_t length = encoded((struct rsm_msg){.type = RSM_MSG_TOPOLOGY}, buffer);
     int socket = peer_hello(&daemon_1);
@@ -305,9 +284,8 @@ static void one_who_never_reads(void **state)
     close(socket);
 }
 
-static void many_who_say_nothing(void **state)
+HOSTILE_TEST(many_who_say_nothing)
 {
-    (void)state;
     enum { SILENT = 300 };
     int sockets[SILENT];
     for (int i = 0; i < SILENT; i++)
@@ -344,9 +322,8 @@ static int extents_until_refused(int socket)
 }
 
 /* Without descriptors the daemon lets newcomers wait, serves those it has, and does not spin. */
-static void few_descriptors(void **state)
+HOSTILE_TEST(few_descriptors)
 {
-    (void)state;
     enum { MOST = 40, CLIENTS = 60 };
     struct daemon daemon;
     struct rlimit few = {.rlim_cur = MOST, .rlim_max = MOST};
@@ -371,22 +348,4 @@ static void few_descriptors(void **state)
     daemon_stop(&daemon);
 }
 
-int main(void)
-{
-#define HOSTILE_TEST(name) cmocka_unit_test_teardown(name, still_served)
-    const struct CMUnitTest tests[] = {
-        HOSTILE_TEST(without_hello),
-        HOSTILE_TEST(hello_twice),
-        HOSTILE_TEST(headers),
-        HOSTILE_TEST(wrong_lengths),
-        HOSTILE_TEST(impossible_counts),
-        HOSTILE_TEST(descriptors_that_nobody_asked_for),
-        HOSTILE_TEST(descriptors_in_the_queue),
-        HOSTILE_TEST(answers_outlive_the_socket),
-        HOSTILE_TEST(noise),
-        HOSTILE_TEST(one_who_never_reads),
-        HOSTILE_TEST(many_who_say_nothing),
-        HOSTILE_TEST(few_descriptors),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+TESTS_BETWEEN(start, stop)

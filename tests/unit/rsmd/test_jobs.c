@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs of a transport that take as long as the test likes: others are served, and what changes
  * meanwhile is seen when they are done. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "outside.h"
 #include "peer.h"
 
@@ -47,7 +39,6 @@ static struct rsm_event_counter *open_counter(void)
 static int set_up(void **state)
 {
     char configuration[256], directory[64];
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
     directory_make(directory);
@@ -73,7 +64,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     munmap(counter, sizeof *counter);
     close(watcher);
     close(exporter);
@@ -99,13 +89,6 @@ static void end_jobs(unsigned count)
     assert_int_equal(write(go, bytes, count), count);
 }
 
-static struct rsm_inspect_reply totals(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(watcher, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply;
-}
-
 static void pause_for_a_moment(int *waited)
 {
     struct timespec pause = {.tv_nsec = 1000000};
@@ -117,7 +100,7 @@ static void pause_for_a_moment(int *waited)
 static void await_bytes(uint64_t bytes)
 {
     int waited = 0;
-    while (totals().exported_bytes != bytes)
+    while (inspect_exports(watcher).exported_bytes != bytes)
         pause_for_a_moment(&waited);
 }
 
@@ -137,19 +120,12 @@ static void await_orders(void)
     await_signals(before + 1);
 }
 
-static enum rsm_status give_back(void)
-{
-    struct rsm_msg msg = {
-        .type = RSM_MSG_EXTENT_FREE,
-        .u.extent_free = {.extent = extent, .flags = RSM_EXTENT_FREE_WHEN_UNUSED}};
-    return ask(exporter, &msg);
-}
-
 /* ------------------------------------------------------------------ nobody waits */
 
-static void a_job_delays_nobody(void **state)
+#define JOB_TEST(name) TEST_BETWEEN(name, set_up, tear_down)
+
+JOB_TEST(a_job_delays_nobody)
 {
-    (void)state;
     struct rsm_import_connect_reply another;
     begin_job(0);
     await_orders();
@@ -165,9 +141,8 @@ static void a_job_delays_nobody(void **state)
     close(other);
 }
 
-static void jobs_that_wait_for_a_thread(void **state)
+JOB_TEST(jobs_that_wait_for_a_thread)
 {
-    (void)state;
     for (unsigned i = 0; i < CONNECTIONS; i++)
         begin_job(i);
     await_orders();
@@ -175,9 +150,8 @@ static void jobs_that_wait_for_a_thread(void **state)
     await_signals(1 + CONNECTIONS);
 }
 
-static void a_job_for_no_connection_is_refused(void **state)
+JOB_TEST(a_job_for_no_connection_is_refused)
 {
-    (void)state;
     begin_job(9);
     await_orders();
 }
@@ -185,58 +159,54 @@ static void a_job_for_no_connection_is_refused(void **state)
 /* ------------------------------------------------------------------ changes meanwhile */
 
 /* Two of one user run at once, so the third has not begun when its offer is revoked. */
-static void the_importer_disconnects(void **state)
+JOB_TEST(the_importer_disconnects)
 {
-    (void)state;
     for (unsigned i = 0; i < CONNECTIONS; i++)
         begin_job(i);
     await_orders();
     for (int i = 0; i < CONNECTIONS; i++)
         assert_int_equal(disconnect(importer, connection[i].import), RSM_ST_OK);
     assert_int_equal(unpublish(exporter, export_id, 0, NULL), RSM_ST_OK);
-    assert_int_equal(give_back(), RSM_ST_OK);
+    assert_int_equal(extent_free(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_OK);
     /* The jobs still have the memory, and its user pays. */
-    assert_int_equal(totals().exported_bytes, page);
-    assert_int_equal(give_back(), RSM_ST_NOT_FOUND);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, page);
+    assert_int_equal(extent_free(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_NOT_FOUND);
     end_jobs(CONNECTIONS);
     await_bytes(0);
     assert_int_equal(atomic_load(&counter->pending), 1);
 }
 
-static void the_importer_dies(void **state)
+JOB_TEST(the_importer_dies)
 {
-    (void)state;
     begin_job(0);
     await_orders();
     close(importer);
     importer = peer_hello(&daemon_1);
     int waited = 0;
-    while (totals().segments != 1 || totals().clients != 3)
+    while (inspect_exports(watcher).segments != 1 || inspect_exports(watcher).clients != 3)
         pause_for_a_moment(&waited);
     end_jobs(1);
     /* Its segment is as good as before. */
     assert_int_equal(unpublish(exporter, export_id, 0, NULL), RSM_ST_OK);
-    assert_int_equal(give_back(), RSM_ST_OK);
+    assert_int_equal(extent_free(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_OK);
     await_bytes(0);
 }
 
-static void the_segment_is_unpublished(void **state)
+JOB_TEST(the_segment_is_unpublished)
 {
-    (void)state;
     begin_job(0);
     await_orders();
     assert_int_equal(unpublish(exporter, export_id, 0, NULL), RSM_ST_OK);
     assert_int_not_equal(slot_value(table, connection[0].slot), connection[0].generation);
     end_jobs(1);
-    assert_int_equal(give_back(), RSM_ST_OK);
+    assert_int_equal(extent_free(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_OK);
     await_bytes(0);
     assert_int_equal(atomic_load(&counter->pending), 1);
 }
 
 /* The exporter's memory outlives it until the job is done. */
-static void the_exporter_dies(void **state)
+JOB_TEST(the_exporter_dies)
 {
-    (void)state;
     begin_job(0);
     begin_job(1);
     await_orders();
@@ -244,34 +214,32 @@ static void the_exporter_dies(void **state)
     exporter = peer_hello(&daemon_1);
     await_move(table, connection[0].slot, connection[0].generation);
     int waited = 0;
-    while (totals().segments != CONNECTIONS) /* what the importer has of them */
+    while (inspect_exports(watcher).segments != CONNECTIONS) /* what the importer has of them */
         pause_for_a_moment(&waited);
-    assert_int_equal(totals().exported_bytes, page);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, page);
     end_jobs(1);
-    assert_int_equal(totals().exported_bytes, page);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, page);
     end_jobs(1);
     await_bytes(0);
 }
 
-static void the_importer_is_lost(void **state)
+JOB_TEST(the_importer_is_lost)
 {
-    (void)state;
     struct news_order lost = {.offer = 0, .lost = true};
     begin_job(0);
     assert_int_equal(write(fifo, &lost, sizeof lost), sizeof lost);
     await_move(table, connection[0].slot, connection[0].generation);
     end_jobs(1);
     assert_int_equal(unpublish(exporter, export_id, 0, NULL), RSM_ST_OK);
-    assert_int_equal(give_back(), RSM_ST_OK);
+    assert_int_equal(extent_free(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_OK);
     await_bytes(0);
 }
 
 /* ------------------------------------------------------------------ the end */
 
 /* tear_down() wants the daemon to end as always, whatever its jobs do. */
-static void the_daemon_does_not_wait_for_ever(void **state)
+JOB_TEST(the_daemon_does_not_wait_for_ever)
 {
-    (void)state;
     for (unsigned i = 0; i < CONNECTIONS; i++)
         begin_job(i);
     await_orders();
@@ -279,29 +247,10 @@ static void the_daemon_does_not_wait_for_ever(void **state)
 
 /* The jobs end while the daemon waits for them; it closes the port after that, and frees what they
  * had by further jobs. */
-static void the_daemon_waits_for_a_moment(void **state)
+JOB_TEST(the_daemon_waits_for_a_moment)
 {
-    (void)state;
     for (unsigned i = 0; i < CONNECTIONS; i++)
         begin_job(i);
     await_orders();
     end_jobs(CONNECTIONS);
-}
-
-int main(void)
-{
-#define JOB_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        JOB_TEST(a_job_delays_nobody),
-        JOB_TEST(jobs_that_wait_for_a_thread),
-        JOB_TEST(a_job_for_no_connection_is_refused),
-        JOB_TEST(the_importer_disconnects),
-        JOB_TEST(the_importer_dies),
-        JOB_TEST(the_segment_is_unpublished),
-        JOB_TEST(the_exporter_dies),
-        JOB_TEST(the_importer_is_lost),
-        JOB_TEST(the_daemon_does_not_wait_for_ever),
-        JOB_TEST(the_daemon_waits_for_a_moment),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

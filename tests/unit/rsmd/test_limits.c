@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A system's daemon and several users, some of whom want everything: the others and root are
  * served all the same. */
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "base/memory_limit.h"
 #include "rsm/rsm_common.h"
 #include "users.h"
@@ -43,9 +34,8 @@ static unsigned create_all(int fd)
 
 /* ------------------------------------------------------------------ who wants everything */
 
-static void two_clients_that_take_all_descriptors(void **state)
+TEST_ALONE(two_clients_that_take_all_descriptors)
 {
-    (void)state;
     struct daemon daemon;
     start_with_files(&daemon, NULL, FILES);
     int one = hello_as(&daemon, GREEDY), two = hello_as(&daemon, GREEDY);
@@ -75,9 +65,8 @@ static void two_clients_that_take_all_descriptors(void **state)
     daemon_stop(&daemon);
 }
 
-static void one_user_who_takes_all_segments(void **state)
+TEST_ALONE(one_user_who_takes_all_segments)
 {
-    (void)state;
     struct daemon daemon;
     daemon_start(&daemon, "[controller sci0]\ntransport = shm\n[limits]\nmax-segments = 40\n",
                  NULL);
@@ -94,9 +83,8 @@ static void one_user_who_takes_all_segments(void **state)
     daemon_stop(&daemon);
 }
 
-static void one_client_that_takes_all_65535_segments(void **state)
+TEST_ALONE(one_client_that_takes_all_65535_segments)
 {
-    (void)state;
     struct daemon daemon;
     daemon_start(&daemon, NULL, NULL);
     int one = hello_as(&daemon, GREEDY), modest = hello_as(&daemon, MODEST);
@@ -129,9 +117,8 @@ static void memory_check(const char *configuration)
     daemon_stop(&daemon);
 }
 
-static void one_user_who_reserves_all_memory(void **state)
+TEST_ALONE(one_user_who_reserves_all_memory)
 {
-    (void)state;
     memory_check(NULL);
     /* Without a limit a user still has one. */
     memory_check("[controller sci0]\ntransport = shm\n[limits]\nmax-exported-memory = 0\n");
@@ -139,9 +126,8 @@ static void one_user_who_reserves_all_memory(void **state)
 
 /* ------------------------------------------------------------------ connections */
 
-static void silent_connections_lock_nobody_out(void **state)
+TEST_ALONE(silent_connections_lock_nobody_out)
 {
-    (void)state;
     enum { SILENT = 4096 };
     struct daemon daemon;
     static int sockets[SILENT];
@@ -170,9 +156,8 @@ static void silent_connections_lock_nobody_out(void **state)
 }
 
 /* As many as may be, all greeted; the last ones are told why not. */
-static void greeted_connections_have_a_share(void **state)
+TEST_ALONE(greeted_connections_have_a_share)
 {
-    (void)state;
     struct daemon daemon;
     int sockets[FILES], refused;
     unsigned count = 0;
@@ -215,9 +200,8 @@ static long elapsed_ms(const struct timespec *since)
     return (now.tv_sec - since->tv_sec) * 1000 + (now.tv_nsec - since->tv_nsec) / 1000000;
 }
 
-static void who_says_nothing_is_dropped(void **state)
+TEST_ALONE(who_says_nothing_is_dropped)
 {
-    (void)state;
     struct daemon daemon;
     struct timespec begun;
     daemon_start(&daemon, NULL, NULL);
@@ -235,9 +219,8 @@ static void who_says_nothing_is_dropped(void **state)
 }
 
 /* Who has greeted is never pushed out, although the daemon had no time to read it. */
-static void a_crowd_that_greets_at_once(void **state)
+TEST_ALONE(a_crowd_that_greets_at_once)
 {
-    (void)state;
     enum { CROWD = 60 }; /* more than may be silent */
     struct daemon daemon;
     int sockets[CROWD];
@@ -278,9 +261,8 @@ static unsigned occurrences(const char *text, const char *what)
 }
 
 /* The log says what is full and whose it is, and not again at once. */
-static void the_log_says_who_has_it(void **state)
+TEST_ALONE(the_log_says_who_has_it)
 {
-    (void)state;
     struct daemon daemon;
     static char text[65536];
     int ends[2], before = dup(STDERR_FILENO);
@@ -312,18 +294,4 @@ static void the_log_says_who_has_it(void **state)
     close(ends[1]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_clients_that_take_all_descriptors),
-        cmocka_unit_test(one_user_who_takes_all_segments),
-        cmocka_unit_test(one_client_that_takes_all_65535_segments),
-        cmocka_unit_test(one_user_who_reserves_all_memory),
-        cmocka_unit_test(silent_connections_lock_nobody_out),
-        cmocka_unit_test(greeted_connections_have_a_share),
-        cmocka_unit_test(who_says_nothing_is_dropped),
-        cmocka_unit_test(a_crowd_that_greets_at_once),
-        cmocka_unit_test(the_log_says_who_has_it),
-    };
-    return cmocka_run_group_tests(tests, need_root, NULL);
-}
+TESTS_BETWEEN(need_root, NULL)

@@ -8,19 +8,7 @@
  * load holds up a daemon that does the work in its loop for much longer. The figures are printed.
  */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "client.h"
 #include "descriptors.h"
@@ -44,7 +32,6 @@ static uint64_t page;
 
 static int start(void **state)
 {
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
     daemon_start(&daemon_1,
@@ -60,7 +47,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     close(exporter);
     daemon_stop(&daemon_1);
     return 0;
@@ -147,20 +133,6 @@ static void await_connects(const struct watch *watch, int count)
         assert_int_equal(usleep(100), 0);
 }
 
-static uint64_t bytes_exported(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply.exported_bytes;
-}
-
-static uint32_t segments_there(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply.segments;
-}
-
 /* Try a load until its worst connect is below the bar. What prepares it is not measured. */
 static void measure(const char *name, void (*prepare)(void),
                     void (*load)(const struct watch *watch))
@@ -186,9 +158,8 @@ static void do_nothing(const struct watch *watch)
     await_connects(watch, 200);
 }
 
-static void nobody_else(void **state)
+TEST_ALONE(nobody_else)
 {
-    (void)state;
     measure("nobody else", NULL, do_nothing);
 }
 
@@ -199,7 +170,7 @@ static void take_much(void)
 {
     struct rsm_packet_fds fds;
     taken.socket = peer_hello(&daemon_1);
-    taken.before = bytes_exported();
+    taken.before = inspect_exports(exporter).exported_bytes;
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC,
                           .u.extent_alloc = {.controller = "sci0", .length = much}};
     assert_int_equal(ask_with(taken.socket, &msg, NULL, &fds), RSM_ST_OK);
@@ -210,7 +181,7 @@ static void take_much(void)
 
 static void await_its_end(const struct watch *watch)
 {
-    while (bytes_exported() != taken.before)
+    while (inspect_exports(exporter).exported_bytes != taken.before)
         usleep(1000);
     await_connects(watch, 1);
 }
@@ -230,9 +201,8 @@ static void leave_it(const struct watch *watch)
 }
 
 /* A quarter of what is free, and 4 GiB at most. */
-static void freeing(void **state)
+TEST_ALONE(freeing)
 {
-    (void)state;
     uint64_t available = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * page;
     much = available / 4 < UINT64_C(4) << 30 ? available / 4 / page * page : UINT64_C(4) << 30;
     if (much < UINT64_C(1) << 30) {
@@ -249,7 +219,7 @@ static void register_much(const struct watch *watch)
     enum { CLIENTS = 6 };
     int sockets[CLIENTS];
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
-    uint64_t before = bytes_exported();
+    uint64_t before = inspect_exports(exporter).exported_bytes;
     struct rsm_msg msg = {
         .type = RSM_MSG_EXTENT_ALLOC,
         .u.extent_alloc = {.controller = "wrsm0", .length = 4 * (uint64_t)RSM_EXTENT_SMALL}};
@@ -261,14 +231,13 @@ static void register_much(const struct watch *watch)
     await_readable(sockets[0]);
     for (int i = 0; i < CLIENTS; i++)
         close(sockets[i]);
-    while (bytes_exported() != before)
+    while (inspect_exports(exporter).exported_bytes != before)
         usleep(1000);
     await_connects(watch, 1);
 }
 
-static void registering(void **state)
+TEST_ALONE(registering)
 {
-    (void)state;
     measure("registering and deregistering", NULL, register_much);
 }
 
@@ -302,14 +271,13 @@ static void make_many(void)
 static void leave_many(const struct watch *watch)
 {
     close(taken.socket);
-    while (segments_there() > 2) /* perhaps the watcher's */
+    while (inspect_exports(exporter).segments > 2) /* perhaps the watcher's */
         usleep(1000);
     await_connects(watch, 1);
 }
 
-static void the_death_of_a_client(void **state)
+TEST_ALONE(the_death_of_a_client)
 {
-    (void)state;
     measure("death of a client with many segments", make_many, leave_many);
 }
 
@@ -347,13 +315,12 @@ static void look_all_the_time(const struct watch *watch)
     await_connects(watch, 1);
 }
 
-static void inspecting(void **state)
+TEST_ALONE(inspecting)
 {
-    (void)state;
     int socket = many_segments();
     measure("INSPECT by 200 clients", NULL, look_all_the_time);
     close(socket);
-    while (segments_there() > 2)
+    while (inspect_exports(exporter).segments > 2)
         usleep(1000);
 }
 
@@ -408,23 +375,11 @@ static void send_what_does_not_close(const struct watch *watch)
         close(peers[i]);
 }
 
-static void descriptors_that_do_not_close(void **state)
+TEST_ALONE(descriptors_that_do_not_close)
 {
-    (void)state;
     if (!let_descriptors_in(&daemon_1))
         skip();
     measure("descriptors that take long to close", NULL, send_what_does_not_close);
 }
 
-/* With an argument, the loads whose names it fits. */
-int main(int count, char **arguments)
-{
-    if (count > 1)
-        cmocka_set_test_filter(arguments[1]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_else), cmocka_unit_test(freeing),
-        cmocka_unit_test(registering), cmocka_unit_test(the_death_of_a_client),
-        cmocka_unit_test(inspecting),  cmocka_unit_test(descriptors_that_do_not_close),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+TESTS_BETWEEN(start, stop)

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Greeting, controllers, extents and limits. */
-#include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "fixture.h"
 #include "rsm/rsm_common.h"
 
-static void hello(void **state)
+TEST_ALONE(hello)
 {
-    (void)state;
     struct rsm_packet_fds fds;
     int socket = peer_connect(&daemon_1);
     struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {0}};
@@ -43,9 +37,8 @@ static enum rsm_status controller(int socket, const char *name, const char *tran
     return status;
 }
 
-static void controllers(void **state)
+TEST_ALONE(controllers)
 {
-    (void)state;
     struct rsm_controller_reply reply;
     int socket = peer_hello(&daemon_1);
     assert_int_equal(controller(socket, "sci0", "", 0, &reply), RSM_ST_OK);
@@ -63,9 +56,8 @@ static void controllers(void **state)
 }
 
 /* Numbers count the controllers of a transport, or all, in the order of the configuration. */
-static void controllers_by_number(void **state)
+TEST_ALONE(controllers_by_number)
 {
-    (void)state;
     static const struct {
         const char *transport;
         uint32_t unit;
@@ -102,15 +94,8 @@ static enum rsm_status alloc(int socket, const char *name, uint64_t length,
     return status;
 }
 
-static enum rsm_status give_back(int socket, uint32_t extent)
+TEST_ALONE(extents)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = extent}};
-    return ask(socket, &msg);
-}
-
-static void extents(void **state)
-{
-    (void)state;
     struct rsm_packet_fds fds;
     struct stat what;
     uint32_t first, second;
@@ -126,17 +111,16 @@ static void extents(void **state)
     rsm_packet_fds_close(&fds);
     second = make_extent(socket, page);
     assert_int_not_equal(first, second);
-    assert_int_equal(give_back(stranger, first), RSM_ST_NOT_FOUND);
-    assert_int_equal(give_back(socket, first + second + 1000), RSM_ST_NOT_FOUND);
-    assert_int_equal(give_back(socket, first), RSM_ST_OK);
-    assert_int_equal(give_back(socket, first), RSM_ST_NOT_FOUND);
+    assert_int_equal(extent_free(stranger, first, 0), RSM_ST_NOT_FOUND);
+    assert_int_equal(extent_free(socket, first + second + 1000, 0), RSM_ST_NOT_FOUND);
+    assert_int_equal(extent_free(socket, first, 0), RSM_ST_OK);
+    assert_int_equal(extent_free(socket, first, 0), RSM_ST_NOT_FOUND);
     close(socket);
     close(stranger);
 }
 
-static void exported_memory_is_limited(void **state)
+TEST_ALONE(exported_memory_is_limited)
 {
-    (void)state;
     struct daemon daemon;
     struct rsm_packet_fds fds;
     uint32_t first, second;
@@ -149,7 +133,7 @@ static void exported_memory_is_limited(void **state)
     rsm_packet_fds_close(&fds);
     assert_int_equal(alloc(two, "sci0", part, &fds, &second), RSM_ST_NO_MEMORY);
     assert_int_equal(alloc(two, "sci0", UINT64_MAX / page * page, &fds, &second), RSM_ST_NO_MEMORY);
-    assert_int_equal(give_back(one, first), RSM_ST_OK);
+    assert_int_equal(extent_free(one, first, 0), RSM_ST_OK);
     assert_int_equal(alloc(two, "sci0", part, &fds, &second), RSM_ST_OK);
     rsm_packet_fds_close(&fds);
     close(one);
@@ -169,9 +153,8 @@ static enum rsm_status create(int socket, const char *name, uint64_t length, uin
     return status;
 }
 
-static void creation(void **state)
+TEST_ALONE(creation)
 {
-    (void)state;
     struct rsm_export_create_reply first, second;
     int socket = peer_hello(&daemon_1);
     assert_int_equal(create(socket, "sci1", page, 0644, NULL), RSM_ST_NO_CONTROLLER);
@@ -187,9 +170,8 @@ static void creation(void **state)
     close(socket);
 }
 
-static void segments_are_limited(void **state)
+TEST_ALONE(segments_are_limited)
 {
-    (void)state;
     struct daemon daemon;
     struct rsm_import_connect_reply import;
     daemon_start(&daemon, "[controller sci0]\ntransport = shm\n[limits]\nmax-segments = 3\n", NULL);
@@ -209,9 +191,8 @@ static void segments_are_limited(void **state)
     daemon_stop(&daemon);
 }
 
-static void many_rounds_leak_nothing(void **state)
+TEST_ALONE(many_rounds_leak_nothing)
 {
-    (void)state;
     struct daemon daemon;
     daemon_start(&daemon, "[controller sci0]\ntransport = shm\n[limits]\nmax-segments = 2\n", NULL);
     for (int i = 0; i < 300; i++) {
@@ -229,17 +210,4 @@ static void many_rounds_leak_nothing(void **state)
     daemon_stop(&daemon);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hello),
-        cmocka_unit_test(controllers),
-        cmocka_unit_test(controllers_by_number),
-        cmocka_unit_test(extents),
-        cmocka_unit_test(creation),
-        cmocka_unit_test(exported_memory_is_limited),
-        cmocka_unit_test(segments_are_limited),
-        cmocka_unit_test(many_rounds_leak_nothing),
-    };
-    return cmocka_run_group_tests(tests, daemon_setup, daemon_teardown);
-}
+TESTS_BETWEEN(daemon_setup, daemon_teardown)

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SIGHUP: what a changed configuration adds, what stays, and what a broken one does. */
-#include <fcntl.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "peer.h"
 
@@ -138,9 +129,8 @@ static struct rsm_topology_reply ask_topology(int socket)
 
 /* ------------------------------------------------------------------ controllers */
 
-static void a_controller_is_added(void **state)
+TEST_ALONE(a_controller_is_added)
 {
-    (void)state;
     struct subject subject;
     prepare(&subject);
     configure(&subject, "[controller sci0]\ntransport = shm\n");
@@ -167,9 +157,8 @@ static void a_controller_is_added(void **state)
     stop(&subject);
 }
 
-static void a_controller_that_failed_is_tried_again(void **state)
+TEST_ALONE(a_controller_that_failed_is_tried_again)
 {
-    (void)state;
     struct subject subject;
     char fifo[80];
     prepare(&subject);
@@ -205,9 +194,8 @@ static void a_controller_that_failed_is_tried_again(void **state)
 
 /* ------------------------------------------------------------------ what stays */
 
-static void what_is_in_use_stays(void **state)
+TEST_ALONE(what_is_in_use_stays)
 {
-    (void)state;
     struct subject subject;
     prepare(&subject);
     configure(&subject,
@@ -246,9 +234,8 @@ static void what_is_in_use_stays(void **state)
     stop(&subject);
 }
 
-static void a_broken_file_changes_nothing(void **state)
+TEST_ALONE(a_broken_file_changes_nothing)
 {
-    (void)state;
     struct subject subject;
     prepare(&subject);
     configure(&subject, "[controller sci0]\ntransport = shm\n");
@@ -307,9 +294,8 @@ static void await_link(int socket, uint32_t node)
     "[node 3]\nhost = c\naddress = %s\n"
 
 /* A node with a lower id calls this one, which had no reason to listen; one with a higher id is called. */
-static void nodes_are_added_and_linked(void **state)
+TEST_ALONE(nodes_are_added_and_linked)
 {
-    (void)state;
     struct subject subject, lower, higher;
     char all[512];
     prepare(&subject);
@@ -344,9 +330,8 @@ static void nodes_are_added_and_linked(void **state)
 }
 
 /* Links that the daemon cannot begin while it runs. */
-static void a_node_that_cannot_be_linked(void **state)
+TEST_ALONE(a_node_that_cannot_be_linked)
 {
-    (void)state;
     struct subject subject;
     prepare(&subject);
     configure(&subject, "[controller sci0]\ntransport = shm\n");
@@ -362,9 +347,8 @@ static void a_node_that_cannot_be_linked(void **state)
 }
 
 /* An embedded daemon serves programs that know nothing of a configuration. */
-static void an_embedded_daemon_ignores_it(void **state)
+TEST_ALONE(an_embedded_daemon_ignores_it)
 {
-    (void)state;
     struct daemon daemon;
     daemon_start(&daemon, "[controller sci0]\ntransport = shm\n", "--embedded");
     int client = peer_hello(&daemon);
@@ -378,7 +362,6 @@ static void an_embedded_daemon_ignores_it(void **state)
 
 static int begin(void **state)
 {
-    (void)state;
     uint16_t random = 0;
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
         return -1;
@@ -386,16 +369,4 @@ static int begin(void **state)
     return setenv("RSM_MODULE_DIR", TEST_MODULES, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_controller_is_added),
-        cmocka_unit_test(a_controller_that_failed_is_tried_again),
-        cmocka_unit_test(what_is_in_use_stays),
-        cmocka_unit_test(a_broken_file_changes_nothing),
-        cmocka_unit_test(nodes_are_added_and_linked),
-        cmocka_unit_test(a_node_that_cannot_be_linked),
-        cmocka_unit_test(an_embedded_daemon_ignores_it),
-    };
-    return cmocka_run_group_tests(tests, begin, NULL);
-}
+TESTS_BETWEEN(begin, NULL)

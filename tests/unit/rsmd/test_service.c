@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The daemon as a service: the service manager, the background, the command line. */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "peer.h"
 
 #define TEXT(literal) ((char *)(uintptr_t)(literal))
 
-static void ready_and_stopping_are_notified(void **state)
+TEST_ALONE(ready_and_stopping_are_notified)
 {
-    (void)state;
     struct daemon daemon;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char directory[64], text[64] = "";
@@ -56,9 +42,8 @@ static void make_full_pipe(int ends[2])
     assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
 }
 
-static void a_log_that_nobody_reads_holds_nobody_up(void **state)
+TEST_ALONE(a_log_that_nobody_reads_holds_nobody_up)
 {
-    (void)state;
     struct daemon daemon;
     static char text[65536 + 4096];
     int ends[2], before = dup(STDERR_FILENO);
@@ -100,9 +85,8 @@ static void exec_with_socket(int listener, const char *directory, const char *no
     _exit(127);
 }
 
-static void a_passed_socket_is_served_and_kept(void **state)
+TEST_ALONE(a_passed_socket_is_served_and_kept)
 {
-    (void)state;
     struct daemon daemon = {.node = 1};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     directory_make(daemon.directory);
@@ -156,9 +140,8 @@ static void start_on_service_socket(struct daemon *daemon, uint32_t node)
     close(client);
 }
 
-static void a_passed_socket_may_have_any_name(void **state)
+TEST_ALONE(a_passed_socket_may_have_any_name)
 {
-    (void)state;
     struct daemon daemon = {.node = 1};
     char path[128];
     struct stat link;
@@ -186,9 +169,8 @@ static void a_passed_socket_may_have_any_name(void **state)
     directory_remove(daemon.directory);
 }
 
-static void into_the_background(void **state)
+TEST_ALONE(into_the_background)
 {
-    (void)state;
     struct daemon daemon = {.node = 1};
     char option[96];
     directory_make(daemon.directory);
@@ -218,9 +200,8 @@ static void into_the_background(void **state)
     gentable_unmap(table);
 }
 
-static void command_line(void **state)
+TEST_ALONE(command_line)
 {
-    (void)state;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
     dup2(null, STDOUT_FILENO);
@@ -255,17 +236,4 @@ static void command_line(void **state)
     assert_int_equal(results[3], 1);
     assert_int_equal(results[4], 0);
     assert_int_equal(accepted, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ready_and_stopping_are_notified),
-        cmocka_unit_test(a_log_that_nobody_reads_holds_nobody_up),
-        cmocka_unit_test(a_passed_socket_is_served_and_kept),
-        cmocka_unit_test(a_passed_socket_may_have_any_name),
-        cmocka_unit_test(into_the_background),
-        cmocka_unit_test(command_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,13 +5,6 @@
  * is done to it. The daemon measures its steps in processor time, so that a loaded machine does not
  * count. The figures are printed.
  */
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "descriptors.h"
 #include "users.h"
 
@@ -31,7 +24,6 @@ static uint32_t ids[LIST_MAX];
 
 static int start(void **state)
 {
-    (void)state;
     start_with_files(&daemon_1, "[controller sci0]\ntransport = shm\n", FILES);
     watcher = hello_as(&daemon_1, 0);
     exporter = hello_as(&daemon_1, GREEDY);
@@ -41,7 +33,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     close(watcher);
     close(exporter);
     close(importer);
@@ -49,17 +40,10 @@ static int stop(void **state)
     return 0;
 }
 
-static struct rsm_inspect_reply totals(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(watcher, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply;
-}
-
 /* Of all steps so far. */
 static void judge(const char *what, unsigned count)
 {
-    uint64_t longest = totals().longest_step_us;
+    uint64_t longest = inspect_exports(watcher).longest_step_us;
     print_message("%s, %u: the longest step took %u.%03u ms\n", what, count,
                   (unsigned)(longest / 1000), (unsigned)(longest % 1000));
     assert_in_range(longest, 0, STEP_MAX_US);
@@ -68,7 +52,7 @@ static void judge(const char *what, unsigned count)
 static void await_segments(uint32_t count)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
-    for (int waited = 0; totals().segments != count; waited += 5) {
+    for (int waited = 0; inspect_exports(watcher).segments != count; waited += 5) {
         assert_in_range(waited, 0, 3 * PEER_WAIT_MS);
         nanosleep(&pause, NULL);
     }
@@ -153,16 +137,18 @@ static unsigned attach_many(int socket)
 
 /* ------------------------------------------------------------------ segments */
 
-static void connections_of_a_shared_segment(void **state)
+#define TEST(test) TEST_BETWEEN(test, start, stop)
+
+TEST(connections_of_a_shared_segment)
 {
-    (void)state;
     uint32_t offered, id = publish_shared();
     unsigned attached = attach_many(importer);
     unsigned count = connect_many(LIST_MAX);
     assert_true(attached > 0 && count > 40000);
     judge("connects to a segment that others are attached to", count);
     assert_int_equal(destroy(exporter, id, &offered), RSM_ST_OK);
-    assert_int_equal(totals().segments, count + attached); /* they are cut, and still there */
+    assert_int_equal(inspect_exports(watcher).segments,
+                     count + attached); /* they are cut, and still there */
     judge("destroyed with as many connections", count);
 
     close(importer);
@@ -171,9 +157,8 @@ static void connections_of_a_shared_segment(void **state)
     judge("the end of their client", count);
 }
 
-static void connections_that_ask_for_records(void **state)
+TEST(connections_that_ask_for_records)
 {
-    (void)state;
     uint32_t offered, id = publish_page(exporter, SEGMENT, 0666);
     unsigned count = connect_many(FILES), with = ask_for_records(count);
     assert_true(with > FILES / 2);
@@ -197,9 +182,8 @@ static void connections_that_ask_for_records(void **state)
     judge("the end of their client", with);
 }
 
-static void the_id_of_one_whose_exporter_has_gone(void **state)
+TEST(the_id_of_one_whose_exporter_has_gone)
 {
-    (void)state;
     publish_page(exporter, SEGMENT, 0666);
     unsigned count = connect_many(LIST_MAX);
     close(exporter);
@@ -221,9 +205,8 @@ static enum rsm_status create_interrupt(int socket, uint32_t number, uint32_t fl
     return status;
 }
 
-static void interrupts_of_one_number(void **state)
+TEST(interrupts_of_one_number)
 {
-    (void)state;
     uint32_t group, id, count = 0;
     assert_int_equal(create_interrupt(exporter, NUMBER, RSM_INTERRUPT_SHARED, &group), RSM_ST_OK);
     while (count < SHARERS_TRIED &&
@@ -243,9 +226,8 @@ static void interrupts_of_one_number(void **state)
     judge("their number taken by another user", count);
 }
 
-static void interrupts_of_many_numbers(void **state)
+TEST(interrupts_of_many_numbers)
 {
-    (void)state;
     uint32_t count = 0, id;
     while (create_interrupt(exporter, count + 1, 0, &id) == RSM_ST_OK)
         count++;
@@ -263,9 +245,8 @@ static void interrupts_of_many_numbers(void **state)
 
 /* ------------------------------------------------------------------ segments of one client */
 
-static void segments_of_one_client(void **state)
+TEST(segments_of_one_client)
 {
-    (void)state;
     unsigned count = 0;
     while (create(exporter, 0) == RSM_ST_OK)
         count++;
@@ -277,15 +258,4 @@ static void segments_of_one_client(void **state)
     judge("the end of their client", count);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(connections_of_a_shared_segment, start, stop),
-        cmocka_unit_test_setup_teardown(connections_that_ask_for_records, start, stop),
-        cmocka_unit_test_setup_teardown(the_id_of_one_whose_exporter_has_gone, start, stop),
-        cmocka_unit_test_setup_teardown(interrupts_of_one_number, start, stop),
-        cmocka_unit_test_setup_teardown(interrupts_of_many_numbers, start, stop),
-        cmocka_unit_test_setup_teardown(segments_of_one_client, start, stop),
-    };
-    return cmocka_run_group_tests_name("rsmd steps", tests, need_root, NULL);
-}
+TESTS_BETWEEN(need_root, NULL)

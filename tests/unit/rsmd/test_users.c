@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whom a daemon serves: an embedded one its own user, one for all users everybody. */
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/snapshot.h"
 #include "peer.h"
@@ -28,10 +18,7 @@ static void open_the_door(void)
 
 static void skip_without_users(void)
 {
-    if (geteuid() != 0) {
-        print_message("needs root, for several users\n");
-        exit(77);
-    }
+    program_needs_root();
     if (!daemon_is_reachable()) {
         print_message("not run: other users cannot get at the programs of this build\n");
         exit(77);
@@ -49,7 +36,6 @@ static int start_as(uid_t user, const char *option)
 
 static int embedded_of_root(void **state)
 {
-    (void)state;
     return start_as(DAEMON_USER_SELF, "--embedded");
 }
 
@@ -58,7 +44,6 @@ static bool has_own_pids;
 
 static int embedded_of_root_with_own_pids(void **state)
 {
-    (void)state;
     skip_without_users();
     int pids = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
     has_own_pids = pids >= 0 && unshare(CLONE_NEWPID) == 0; /* of the next child, the daemon */
@@ -70,13 +55,11 @@ static int embedded_of_root_with_own_pids(void **state)
 
 static int embedded_of_owner(void **state)
 {
-    (void)state;
     return start_as(OWNER, "--embedded");
 }
 
 static int stop(void **state)
 {
-    (void)state;
     daemon_stop(&daemon_1);
     return 0;
 }
@@ -86,7 +69,6 @@ static int stop(void **state)
 /* Say HELLO; 0: there was no answer, but the end of the connection. */
 static int greet_in_vain(const void *unused)
 {
-    (void)unused;
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
     struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = 1}};
     size_t length = rsm_msg_encode(&msg, buffer, sizeof buffer);
@@ -102,9 +84,10 @@ static int greet_in_vain(const void *unused)
     return got == 0 || got == -ECONNRESET ? 0 : 4;
 }
 
-static void other_users_are_turned_away(void **state)
+#define TEST(test, start) TEST_BETWEEN(test, start, stop)
+
+TEST(other_users_are_turned_away, embedded_of_root)
 {
-    (void)state;
     int innocent = peer_hello(&daemon_1);
     publish_page(innocent, 5, 0666);
     open_the_door();
@@ -122,9 +105,8 @@ static int greet_often(const void *unused)
 }
 
 /* Whoever is refused cannot fill the log. */
-static void refusals_are_logged_now_and_then(void **state)
+TEST_ALONE(refusals_are_logged_now_and_then)
 {
-    (void)state;
     static char text[65536];
     int ends[2], lines = 0, before = dup(STDERR_FILENO);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -149,9 +131,8 @@ static void refusals_are_logged_now_and_then(void **state)
 }
 
 /* rsmstat of root shows the node of a user; a program of root has no memory there. */
-static void root_may_look(void **state)
+TEST(root_may_look, embedded_of_owner)
 {
-    (void)state;
     static const uint32_t looks[] = {RSM_MSG_INSPECT, RSM_MSG_LINKS, RSM_MSG_TOPOLOGY};
     int root = peer_hello(&daemon_1);
     struct rsm_msg msg;
@@ -182,17 +163,15 @@ static int use_node(const void *segment_id)
     return 0;
 }
 
-static void its_own_user_is_served(void **state)
+TEST(its_own_user_is_served, embedded_of_owner)
 {
-    (void)state;
     const uint32_t id = 5;
     assert_int_equal(as_user(OWNER, OWNER, 0, use_node, &id), 0);
 }
 
 /* A daemon of the program's first user goes on to serve it, and decides for its second. */
-static void a_program_that_drops_its_privileges_is_served(void **state)
+TEST(a_program_that_drops_its_privileges_is_served, embedded_of_root)
 {
-    (void)state;
     int before = peer_hello(&daemon_1);
     publish_page(before, 5, 0600);
     pid_t child = fork();
@@ -211,7 +190,7 @@ static void a_program_that_drops_its_privileges_is_served(void **state)
 }
 
 /* Who has no pid has a user. */
-static void users_without_pids(void **state)
+TEST(users_without_pids, embedded_of_root_with_own_pids)
 {
     if (!has_own_pids) {
         print_message("no pid namespace can be made here\n");
@@ -224,7 +203,6 @@ static void users_without_pids(void **state)
 
 static int for_all_users(void **state)
 {
-    (void)state;
     return start_as(OWNER, "--all-users");
 }
 
@@ -259,9 +237,8 @@ static void offer_pages(const int *ends)
 }
 
 /* A daemon without any privilege serves several users, and each gets what root's would give. */
-static void users_of_an_unprivileged_daemon(void **state)
+TEST(users_of_an_unprivileged_daemon, for_all_users)
 {
-    (void)state;
     static const struct wish own[] = {{5, RSM_ST_OK}, {6, RSM_ST_OK}},
                              others[] = {{5, RSM_ST_DENIED}, {6, RSM_ST_OK}};
     struct stat status;
@@ -352,9 +329,8 @@ static int outcome(uid_t user, const char *option, const char *configuration, ch
     "[node 2]\nhost = localhost\naddress = 127.8.8.2:19\n[controller sci0]\ntransport = shm\n"
 
 /* Root's daemon does without authentication only if it is told to, and then warns of it. */
-static void without_authentication(void **state)
+TEST_ALONE(without_authentication)
 {
-    (void)state;
     static const char refusal[] = "expected auth = munge in [cluster], or insecure = yes",
                       warning[] = "auth = none: every user of this host can speak for";
     char told[1024];
@@ -376,9 +352,8 @@ static void without_authentication(void **state)
     assert_null(strstr(told, "auth"));
 }
 
-static void without_authentication_checked(void **state)
+TEST_ALONE(without_authentication_checked)
 {
-    (void)state;
     char told[1024];
     assert_int_equal(outcome(0, "--check", LINKED, told), 1);
     assert_non_null(strstr(told, ".conf:3: expected auth = munge"));
@@ -392,9 +367,8 @@ static void without_authentication_checked(void **state)
 
 /* A daemon that would not know its node is warned of, and no check passes for one that is told a wrong
  * node, or is to take over. */
-static void own_node_checked(void **state)
+TEST_ALONE(own_node_checked)
 {
-    (void)state;
     static const char elsewhere[] = "[node 1]\nhost = nowhere.invalid\n",
                       twice[] = "[node 1]\nhost = localhost\n[node 2]\nhost = localhost\n",
                       none[] = "no node of the configuration is on host";
@@ -422,9 +396,8 @@ static void own_node_checked(void **state)
 }
 
 /* A bridge that is not there, and what is none; whose devices are fine is the lab's to show. */
-static void missing_bridges_checked(void **state)
+TEST_ALONE(missing_bridges_checked)
 {
-    (void)state;
     static const char left_out[] = "would leave out controller ntb0";
     char told[1024];
     const char *absent = "[controller ntb0]\ntransport = ntb\ndevice = /dev/rsm_ntb4711\n";
@@ -454,9 +427,8 @@ static void missing_bridges_checked(void **state)
     assert_null(strstr(told, "leave out"));
 }
 
-static void all_mistakes_are_told(void **state)
+TEST_ALONE(all_mistakes_are_told)
 {
-    (void)state;
     char told[1024];
     assert_int_equal(outcome(0, "--check",
                              "[node x]\nhost = a\n[node 1]\nhost = a # comment\n[node 2]\n"
@@ -475,25 +447,4 @@ static void all_mistakes_are_told(void **state)
     assert_non_null(strstr(told, ".conf:13: expected key = value"));
     assert_non_null(strstr(told, ".conf:15: expected a number"));
     assert_null(strstr(told, ": ok\n"));
-}
-
-#define TEST(test, start) cmocka_unit_test_setup_teardown(test, start, stop)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(other_users_are_turned_away, embedded_of_root),
-        cmocka_unit_test(refusals_are_logged_now_and_then),
-        TEST(root_may_look, embedded_of_owner),
-        TEST(its_own_user_is_served, embedded_of_owner),
-        TEST(a_program_that_drops_its_privileges_is_served, embedded_of_root),
-        TEST(users_without_pids, embedded_of_root_with_own_pids),
-        TEST(users_of_an_unprivileged_daemon, for_all_users),
-        cmocka_unit_test(without_authentication),
-        cmocka_unit_test(without_authentication_checked),
-        cmocka_unit_test(own_node_checked),
-        cmocka_unit_test(missing_bridges_checked),
-        cmocka_unit_test(all_mistakes_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,16 +9,9 @@
  * cannot sleep where it would not be counted: it waits for nothing (EVLOOP_NONBLOCK), and
  * integration.file_locks judges calls that block.
  */
-#include "cmocka_all.h"
+#include "cases.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "common/steps.h"
 #include "daemon.h"
@@ -53,7 +46,6 @@ int64_t fuzz_step_begin(void)
 
 void fuzz_step_end(int64_t begin, const char *what)
 {
-    (void)what;
     worked += rsmd_processor_ns() - begin;
 }
 
@@ -366,9 +358,8 @@ static void nobody_waits_during(const struct attack *attack)
 }
 
 #define ATTACK(test, before, each)                                                                 \
-    static void test(void **state)                                                                 \
+    TEST_ALONE(test)                                                                               \
     {                                                                                              \
-        (void)state;                                                                               \
         nobody_waits_during(&(struct attack){#test, before, each});                                \
     }
 
@@ -385,28 +376,10 @@ ATTACK(somebody_ends_all_that_he_has, all_leave_at_once, do_nothing)
 static int start(void **state)
 {
     struct rlimit limit = {.rlim_cur = FILES, .rlim_max = FILES};
-    (void)state;
-    if (getuid() != 0) {
-        print_message("skipped: it takes root, for several users\n");
-        exit(77);
-    }
+    program_needs_root();
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     daemon_start("");
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(others_connect_and_close),
-        cmocka_unit_test(others_greet_and_close),
-        cmocka_unit_test(others_babble_and_close),
-        cmocka_unit_test(others_connect_and_are_silent),
-        cmocka_unit_test(others_ask_without_end),
-        cmocka_unit_test(somebody_unpublishes_for_a_crowd),
-        cmocka_unit_test(somebody_destroys_with_a_crowd),
-        cmocka_unit_test(somebody_dies_with_a_crowd),
-        cmocka_unit_test(somebody_ends_all_that_he_has),
-    };
-    return cmocka_run_group_tests_name("rsmd waits", tests, start, NULL);
-}
+TESTS_BETWEEN(start, NULL)

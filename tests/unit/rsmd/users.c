@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "users.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "client.h"
 #include "rsm/rsm_common.h"
 
@@ -14,7 +8,6 @@ uint64_t page;
 
 int need_root(void **state)
 {
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     if (geteuid() == 0)
         return 0;

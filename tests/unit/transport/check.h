@@ -3,9 +3,7 @@
 #ifndef RSM_TESTS_TRANSPORT_CHECK_H
 #define RSM_TESTS_TRANSPORT_CHECK_H
 
-#include <string.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "base/status.h"
 
 /* Fails with both texts, which say more than two numbers. */

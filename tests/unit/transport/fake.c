@@ -189,20 +189,17 @@ static enum rsm_status keep_back(struct fake_segment *segment, uint64_t offset, 
 static enum rsm_status fake_open(const struct rsm_controller_info *info, struct rsm_port **port)
 {
     static struct rsm_port only = {.caps = RSM_CAP_ASYNC};
-    (void)info;
     *port = &only;
     return RSM_ST_OK;
 }
 
 static void fake_close(struct rsm_port *port)
 {
-    (void)port;
 }
 
 static enum rsm_status fake_connect(struct rsm_port *port, const struct rsm_offer *offer,
                                     uint64_t size, uint32_t rights, struct rsm_conn **conn)
 {
-    (void)rights;
     uint32_t number;
     if (offer->blob_len != sizeof number)
         return RSM_ST_PROTOCOL;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fixture.h"
 
-#include <stdlib.h>
-
 #include "check.h"
 
 enum { SEGMENT_SIZE = 4096 };

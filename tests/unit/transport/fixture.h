@@ -18,6 +18,6 @@ struct fixture {
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
-#define FIXTURE_TEST(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+#define FIXTURE_TEST(test) TEST_WITH(struct fixture *f, test, fixture_setup, fixture_teardown)
 
 #endif

@@ -3,9 +3,6 @@
  */
 #include "check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static char *read_whole(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -40,18 +37,11 @@ static unsigned compare(char *document, const char *source)
     return excerpts;
 }
 
-static void excerpts_are_from_the_skeleton(void **state)
+TEST_ALONE(excerpts_are_from_the_skeleton)
 {
-    (void)state;
     char *document = read_whole(TEST_DOCUMENT);
     char *source = read_whole(TEST_SKELETON);
     assert_in_range(compare(document, source), 6, 100);
     free(document);
     free(source);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(excerpts_are_from_the_skeleton)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

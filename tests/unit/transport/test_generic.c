@@ -2,16 +2,12 @@
 /** @file The generic forms of operations over the fake transport, and that one itself. */
 #include "check.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "fixture.h"
 
 /* ------------------------------------------------------------------ generic forms */
 
-static void elements_are_one_put_each_ascending(void **state)
+FIXTURE_TEST(elements_are_one_put_each_ascending)
 {
-    struct fixture *f = *state;
     uint32_t out[5] = {1, 2, 3, 4, 5}, in[5] = {0};
     unsigned count;
     assert_status(f->ops->put_elems(f->conn, 64, out, 4, 5), RSM_ST_OK);
@@ -27,9 +23,8 @@ static void elements_are_one_put_each_ascending(void **state)
     }
 }
 
-static void elements_stop_at_the_first_error(void **state)
+FIXTURE_TEST(elements_stop_at_the_first_error)
 {
-    struct fixture *f = *state;
     uint64_t values[4] = {1, 2, 3, 4};
     unsigned count;
     fake_segment_fail(f->segment, FAKE_PUT, 2, RSM_ST_TRANSFER);
@@ -40,9 +35,8 @@ static void elements_stop_at_the_first_error(void **state)
     assert_int_equal(count, 3 + 2);
 }
 
-static void vectors_say_how_far_they_came(void **state)
+FIXTURE_TEST(vectors_say_how_far_they_came)
 {
-    struct fixture *f = *state;
     char a[] = "one", b[] = "three", c[] = "seven";
     struct rsm_transfer vec[] = {{a, 0, 3}, {b, 100, 5}, {c, 50, 0}, {c, 200, 5}};
     unsigned done = 99;
@@ -64,9 +58,8 @@ static void vectors_say_how_far_they_came(void **state)
     assert_int_equal(done, 0);
 }
 
-static void what_cannot_be_emulated_is_refused(void **state)
+FIXTURE_TEST(what_cannot_be_emulated_is_refused)
 {
-    struct fixture *f = *state;
     void *address = f, *cookie = f;
     assert_status(f->ops->map(f->conn, 0, 4096, RSM_RIGHT_READ, false, &address),
                   RSM_ST_UNSUPPORTED);
@@ -87,9 +80,8 @@ static enum rsm_status submit(struct fixture *f, uint64_t cookie, bool read, uin
     return rsmcore_conn_completions(f->conn)->submit(f->conn, &work);
 }
 
-static void works_are_done_when_submitted(void **state)
+FIXTURE_TEST(works_are_done_when_submitted)
 {
-    struct fixture *f = *state;
     const struct rsm_completion_ops *ops = rsmcore_conn_completions(f->conn);
     struct rsm_completion done[4];
     char out[] = "work", in[5] = "";
@@ -114,9 +106,8 @@ static void works_are_done_when_submitted(void **state)
     assert_status(ops->wait(f->conn, 0), RSM_ST_NOT_FOUND);
 }
 
-static void works_that_nobody_polls_are_bounded(void **state)
+FIXTURE_TEST(works_that_nobody_polls_are_bounded)
 {
-    struct fixture *f = *state;
     struct rsm_completion done[2];
     uint64_t taken = 0;
     char byte = 'x';
@@ -135,7 +126,6 @@ static void works_that_nobody_polls_are_bounded(void **state)
 
 static unsigned own_poll(struct rsm_conn *conn, struct rsm_completion *completions, unsigned most)
 {
-    (void)conn;
     if (most > 0)
         completions[0] = (struct rsm_completion){.cookie = 77};
     return most > 0;
@@ -154,9 +144,8 @@ static enum rsm_status own_wait(struct rsm_conn *conn, int timeout_ms)
 }
 
 /* The mapping engine puts a connection in front of another one, which may have works under way. */
-static void a_successor_finds_the_completions_of_both(void **state)
+FIXTURE_TEST(a_successor_finds_the_completions_of_both)
 {
-    struct fixture *f = *state;
     static const struct rsm_completion_ops own = {
         .size = sizeof own, .submit = own_submit, .poll = own_poll, .wait = own_wait};
     struct rsm_import_ops native = *f->ops, generic = *f->ops;
@@ -183,9 +172,8 @@ static void a_successor_finds_the_completions_of_both(void **state)
 
 /* ------------------------------------------------------------------ the fake itself */
 
-static void delayed_puts_arrive_at_order_and_not_before(void **state)
+FIXTURE_TEST(delayed_puts_arrive_at_order_and_not_before)
 {
-    struct fixture *f = *state;
     uint8_t value = 7, seen = 99;
     fake_segment_delay(f->segment, 1);
     assert_status(f->ops->put(f->conn, 10, &value, 1), RSM_ST_OK);
@@ -196,9 +184,8 @@ static void delayed_puts_arrive_at_order_and_not_before(void **state)
     assert_int_equal(seen, 7);
 }
 
-static void delayed_puts_are_reordered(void **state)
+FIXTURE_TEST(delayed_puts_are_reordered)
 {
-    struct fixture *f = *state;
     unsigned last[2] = {0};
     for (uint32_t seed = 0; seed < 64; seed++) {
         uint8_t one = 1, two = 2;
@@ -211,9 +198,8 @@ static void delayed_puts_are_reordered(void **state)
     assert_true(last[0] > 0 && last[1] > 0);
 }
 
-static void a_late_error_is_counted_and_stays(void **state)
+FIXTURE_TEST(a_late_error_is_counted_and_stays)
 {
-    struct fixture *f = *state;
     uint8_t value = 7;
     fake_segment_delay(f->segment, 3);
     fake_segment_fail(f->segment, FAKE_DELIVERY, 0, RSM_ST_TRANSFER);
@@ -276,16 +262,14 @@ static int in_child(struct fixture *f, enum rsm_status wanted, bool reaches)
 }
 
 /* The transport hears of nothing in the child, not even of the end of the connection. */
-static void a_child_gets_one_answer(void **state)
+FIXTURE_TEST(a_child_gets_one_answer)
 {
-    struct fixture *f = *state;
     assert_int_equal(in_child(f, RSM_ST_STALE, false), 0);
     assert_int_equal(wrong_answers(f->conn, RSM_ST_OK), 0);
 }
 
-static void a_connection_that_works_in_children(void **state)
+FIXTURE_TEST(a_connection_that_works_in_children)
 {
-    struct fixture *f = *state;
     struct rsm_offer offer = {.size = sizeof offer};
     rsmcore_conn_close(f->conn);
     f->port->caps |= RSM_CAP_FORK;
@@ -296,23 +280,4 @@ static void a_connection_that_works_in_children(void **state)
     f->port->caps &= ~RSM_CAP_FORK; /* it is one for all tests */
     fake_segment_forget(f->segment);
     assert_int_equal(in_child(f, RSM_ST_OK, true), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FIXTURE_TEST(elements_are_one_put_each_ascending),
-        FIXTURE_TEST(elements_stop_at_the_first_error),
-        FIXTURE_TEST(vectors_say_how_far_they_came),
-        FIXTURE_TEST(what_cannot_be_emulated_is_refused),
-        FIXTURE_TEST(works_are_done_when_submitted),
-        FIXTURE_TEST(works_that_nobody_polls_are_bounded),
-        FIXTURE_TEST(a_successor_finds_the_completions_of_both),
-        FIXTURE_TEST(delayed_puts_arrive_at_order_and_not_before),
-        FIXTURE_TEST(delayed_puts_are_reordered),
-        FIXTURE_TEST(a_late_error_is_counted_and_stays),
-        FIXTURE_TEST(a_child_gets_one_answer),
-        FIXTURE_TEST(a_connection_that_works_in_children),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

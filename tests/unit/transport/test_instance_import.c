@@ -2,8 +2,6 @@
 /** @file Tables of import operations: what is checked and completed; capabilities of ports and connections. */
 #include "check.h"
 
-#include <stdlib.h>
-
 #include "fixture.h"
 #include "transport/registry.h"
 
@@ -33,9 +31,8 @@ static enum rsm_status completing(const struct rsm_import_ops *given)
         assert_status(completing(&ops), RSM_ST_INVALID);                                           \
     } while (0)
 
-static void mandatory_members_pairs_and_sizes_are_checked(void **state)
+FIXTURE_TEST(mandatory_members_pairs_and_sizes_are_checked)
 {
-    struct fixture *f = *state;
     REFUSED(ops.open = NULL);
     REFUSED(ops.close = NULL);
     REFUSED(ops.connect = NULL);
@@ -73,9 +70,8 @@ static void mandatory_members_pairs_and_sizes_are_checked(void **state)
     REFUSED(ops.name = "abcdefghijklmnopqrstuvwxyz012345"); /* 32 */
 }
 
-static void another_abi_is_not_looked_into(void **state)
+TEST_ALONE(another_abi_is_not_looked_into)
 {
-    (void)state;
     /* Exactly one word: reading on would be caught by the address sanitizer. */
     uint32_t *version = malloc(sizeof *version);
     assert_non_null(version);
@@ -87,9 +83,8 @@ static void another_abi_is_not_looked_into(void **state)
     free(version);
 }
 
-static void a_shorter_table_gets_generic_forms(void **state)
+FIXTURE_TEST(a_shorter_table_gets_generic_forms)
 {
-    struct fixture *f = *state;
     size_t size = offsetof(struct rsm_import_ops, put_elems);
     struct rsm_import_ops short_ops = fake_import_ops;
     struct rsmcore_import_table table;
@@ -119,24 +114,21 @@ static void a_shorter_table_gets_generic_forms(void **state)
 
 static enum rsm_status failed_health(struct rsm_conn *conn)
 {
-    (void)conn;
     return RSM_ST_ABORTED;
 }
 
-static void a_table_with_health_is_asked(void **state)
+FIXTURE_TEST(a_table_with_health_is_asked)
 {
     struct rsm_import_ops with_health = fake_import_ops;
     struct rsmcore_import_table table;
-    (void)state;
     with_health.health = failed_health;
     assert_status(rsmcore_import_ops_complete(&with_health, &table), RSM_ST_OK);
     assert_ptr_equal(table.ops.health, failed_health);
     assert_true(rsmcore_import_reports_health(&table.ops));
 }
 
-static void a_longer_table_is_cut(void **state)
+FIXTURE_TEST(a_longer_table_is_cut)
 {
-    struct fixture *f = *state;
     struct {
         struct rsm_import_ops known;
         void (*newer)(void);
@@ -172,7 +164,6 @@ static enum rsm_status capable_open(const struct rsm_controller_info *info, stru
 
 static void capable_close(struct rsm_port *port)
 {
-    (void)port;
     closed++;
 }
 
@@ -188,7 +179,6 @@ static enum rsm_status capable_connect(struct rsm_port *port, const struct rsm_o
 
 static void capable_disconnect(struct rsm_conn *conn)
 {
-    (void)conn;
     disconnected++;
 }
 
@@ -196,7 +186,6 @@ static uint32_t asked_bytes;
 
 static enum rsm_status ask(struct rsm_port *port, struct rsm_connect_request *request)
 {
-    (void)port;
     assert_int_equal(request->size, sizeof *request);
     assert_int_equal(request->length, 0);
     assert_int_equal(request->node, 7);
@@ -205,13 +194,12 @@ static enum rsm_status ask(struct rsm_port *port, struct rsm_connect_request *re
     return asked_bytes > 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
 }
 
-static void a_request_is_bounded(void **state)
+TEST_ALONE(a_request_is_bounded)
 {
     struct rsm_import_ops given = fake_import_ops;
     struct rsmcore_import_table table;
     struct rsm_port port = {.ops = &table.ops};
     struct rsm_connect_request request = {.node = 7, .address = "host7", .length = 5};
-    (void)state;
     assert_status(rsmcore_import_ops_complete(&given, &table), RSM_ST_OK);
     assert_status(rsmcore_port_request(&port, &request), RSM_ST_OK);
     assert_int_equal(request.length, 0); /* this transport asks nothing */
@@ -240,7 +228,7 @@ static void an_unregister(struct rsm_port *port, void *cookie)
 }
 
 /* A port has what its transport brings, and a connection what its port has; neither more. */
-static void capabilities_are_those_of_port_and_connection(void **state)
+TEST_ALONE(capabilities_are_those_of_port_and_connection)
 {
     const struct rsm_controller_info info = {.name = "fake0", .device = "", .options = ""};
     struct rsm_import_ops given = fake_import_ops;
@@ -248,7 +236,6 @@ static void capabilities_are_those_of_port_and_connection(void **state)
     struct rsm_port *port;
     struct rsm_conn *conn;
     const struct rsm_offer offer = {.fd_count = 0};
-    (void)state;
     given.open = capable_open;
     given.close = capable_close;
     given.connect = capable_connect;
@@ -284,18 +271,4 @@ static void capabilities_are_those_of_port_and_connection(void **state)
     rsmcore_conn_close(conn);
     assert_int_equal(disconnected, 2);
     rsmcore_port_close(port);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FIXTURE_TEST(mandatory_members_pairs_and_sizes_are_checked),
-        cmocka_unit_test(another_abi_is_not_looked_into),
-        FIXTURE_TEST(a_shorter_table_gets_generic_forms),
-        FIXTURE_TEST(a_table_with_health_is_asked),
-        FIXTURE_TEST(a_longer_table_is_cut),
-        cmocka_unit_test(a_request_is_bounded),
-        cmocka_unit_test(capabilities_are_those_of_port_and_connection),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

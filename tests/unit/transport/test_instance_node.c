@@ -2,8 +2,6 @@
 /** @file Tables of node operations: what is checked and completed; capabilities of ports; extents. */
 #include "check.h"
 
-#include <stdlib.h>
-
 #include "transport/instance.h"
 #include "transport/registry.h"
 
@@ -18,9 +16,8 @@ static enum rsm_status never_opened(const struct rsm_controller_info *info,
     return RSM_ST_UNSUPPORTED;
 }
 
-static void an_incomplete_node_table_is_refused(void **state)
+TEST_ALONE(an_incomplete_node_table_is_refused)
 {
-    (void)state;
     struct rsmcore_node_table full;
     struct rsm_node_ops given = {RSM_NODE_OPS_HEAD, .name = "half", .open = never_opened};
     assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
@@ -31,9 +28,8 @@ static void an_incomplete_node_table_is_refused(void **state)
 /* What is mandatory ends here. */
 #define FIRST_NODE_SIZE offsetof(struct rsm_node_ops, check)
 
-static void an_older_node_table_gets_generic_forms(void **state)
+TEST_ALONE(an_older_node_table_gets_generic_forms)
 {
-    (void)state;
     struct rsm_node_ops given = *rsmcore_transport_node("shm");
     struct rsmcore_node_table table;
     const struct rsm_node_ops *full = &table.ops;
@@ -62,7 +58,6 @@ static void an_older_node_table_gets_generic_forms(void **state)
 
 static int an_event_fd(struct rsm_node_port *port)
 {
-    (void)port;
     return 1000;
 }
 
@@ -84,9 +79,8 @@ static bool an_arrived(struct rsm_node_port *port, struct rsm_node_offer *made)
     return true;
 }
 
-static void signalling_needs_all_of_its_parts(void **state)
+TEST_ALONE(signalling_needs_all_of_its_parts)
 {
-    (void)state;
     struct rsm_node_ops given = *rsmcore_transport_node("shm");
     struct rsm_node_signal_ops signals = {.size = sizeof signals, .send = a_send};
     struct rsmcore_node_table full;
@@ -138,9 +132,8 @@ static bool an_all_released(struct rsm_node_port *port, uint32_t node)
     return true;
 }
 
-static void imports_come_whole_or_not_at_all(void **state)
+TEST_ALONE(imports_come_whole_or_not_at_all)
 {
-    (void)state;
     struct rsm_node_ops given = *rsmcore_transport_node("shm");
     const struct rsm_node_import_ops whole = {.size = sizeof whole,
                                               .accept = an_accept,
@@ -190,9 +183,8 @@ static bool a_revoke_begin(struct rsm_node_port *port, struct rsm_node_offer *ma
     return true;
 }
 
-static void a_revoke_that_ends_later_needs_dispatch_and_no_imports(void **state)
+TEST_ALONE(a_revoke_that_ends_later_needs_dispatch_and_no_imports)
 {
-    (void)state;
     struct rsm_node_ops given = *rsmcore_transport_node("shm");
     const struct rsm_node_import_ops imports = {.size = sizeof imports,
                                                 .accept = an_accept,
@@ -219,9 +211,8 @@ static void a_revoke_that_ends_later_needs_dispatch_and_no_imports(void **state)
     assert_null(full.ops.revoke_begin);
 }
 
-static void optional_node_members_are_checked_and_kept(void **state)
+TEST_ALONE(optional_node_members_are_checked_and_kept)
 {
-    (void)state;
     struct rsm_node_ops given = *rsmcore_transport_node("shm");
     struct rsmcore_node_table full;
     given.event_fd = an_event_fd;
@@ -272,7 +263,6 @@ static enum rsm_status capable_node_open(const struct rsm_controller_info *info,
 
 static void capable_node_close(struct rsm_node_port *port)
 {
-    (void)port;
     closed++;
 }
 
@@ -288,9 +278,8 @@ static enum rsm_status opening(const struct rsm_node_ops *given, struct rsmcore_
     return status;
 }
 
-static void capabilities_of_node_ports_need_their_operations(void **state)
+TEST_ALONE(capabilities_of_node_ports_need_their_operations)
 {
-    (void)state;
     struct rsm_node_ops given = *rsmcore_transport_node("shm");
     struct rsmcore_node_table table;
     struct rsm_node_port *port;
@@ -313,9 +302,8 @@ static void capabilities_of_node_ports_need_their_operations(void **state)
     assert_status(opening(&given, &table, 0, &port), RSM_ST_INVALID);
 }
 
-static void extents_are_described_soundly(void **state)
+TEST_ALONE(extents_are_described_soundly)
 {
-    (void)state;
     uint64_t page = 1u << 16; /* of any machine */
     const struct rsm_node_port plain = {.caps = 0}, sharing = {.caps = RSM_NODE_EXTENTS_SHAREABLE};
     const struct rsm_extent memfd = {.kind = RSM_EXTENT_MEMFD, .fd = 3, .length = page};
@@ -339,19 +327,4 @@ static void extents_are_described_soundly(void **state)
     FLAWED(device, offset = 1);
     FLAWED(device, offset = (uint64_t)INT64_MAX / page * page);
     FLAWED(device, length = UINT64_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_incomplete_node_table_is_refused),
-        cmocka_unit_test(an_older_node_table_gets_generic_forms),
-        cmocka_unit_test(a_revoke_that_ends_later_needs_dispatch_and_no_imports),
-        cmocka_unit_test(optional_node_members_are_checked_and_kept),
-        cmocka_unit_test(capabilities_of_node_ports_need_their_operations),
-        cmocka_unit_test(extents_are_described_soundly),
-        cmocka_unit_test(signalling_needs_all_of_its_parts),
-        cmocka_unit_test(imports_come_whole_or_not_at_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

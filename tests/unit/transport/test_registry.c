@@ -2,12 +2,6 @@
 /** @file Transports by name: built in, added, and in modules of a directory made for the test. */
 #include "check.h"
 
-#include <limits.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "base/log.h"
 #include "fake.h"
 #include "transport/registry.h"
@@ -35,7 +29,6 @@ static void count_complaint(enum rsmcore_log_level level, const char *text)
 
 static int setup(void **state)
 {
-    (void)state;
     assert_non_null(mkdtemp(directory));
     for (unsigned i = 0; i < MODULES; i++) {
         char target[PATH_MAX], name[PATH_MAX];
@@ -50,7 +43,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < MODULES; i++) {
         char name[PATH_MAX];
         snprintf(name, sizeof name, "%s/librsm_%s.so", directory, modules[i].name);
@@ -59,9 +51,39 @@ static int teardown(void **state)
     return rmdir(directory);
 }
 
-static void shm_is_built_in(void **state)
+static void *look_up(void *start)
 {
-    (void)state;
+    pthread_barrier_wait(start);
+    return (void *)(uintptr_t)rsmcore_transport_node("skeleton");
+}
+
+/* It is the first one, because it is about what has not been loaded yet. */
+TEST_ALONE(a_module_that_comes_late_is_found_by_all_threads_alike)
+{
+    enum { THREADS = 8 };
+    complaints = 0;
+    assert_int_equal(setenv("RSM_MODULE_DIR", "/nonexistent", 1), 0);
+    assert_null(rsmcore_transport_node("skeleton"));
+    assert_int_equal(complaints, 1);
+    assert_int_equal(setenv("RSM_MODULE_DIR", directory, 1), 0);
+    pthread_t threads[THREADS];
+    pthread_barrier_t start;
+    void *first = NULL;
+    pthread_barrier_init(&start, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, look_up, &start), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *table = NULL;
+        assert_int_equal(pthread_join(threads[i], &table), 0);
+        assert_non_null(table);
+        first = first == NULL ? table : first;
+        assert_ptr_equal(table, first);
+    }
+    pthread_barrier_destroy(&start);
+}
+
+TEST_ALONE(shm_is_built_in)
+{
     complaints = 0;
     const struct rsm_import_ops *ops = rsmcore_transport_import("shm");
     assert_non_null(ops);
@@ -72,9 +94,8 @@ static void shm_is_built_in(void **state)
     assert_int_equal(complaints, 0);
 }
 
-static void a_module_is_loaded_once(void **state)
+TEST_ALONE(a_module_is_loaded_once)
 {
-    (void)state;
     complaints = 0;
     const struct rsm_import_ops *import = rsmcore_transport_import("skeleton");
     assert_non_null(import);
@@ -99,9 +120,8 @@ static void refused(const char *name, const char *matter)
     assert_int_equal(complaints, 1);
 }
 
-static void bad_modules_are_refused(void **state)
+TEST_ALONE(bad_modules_are_refused)
 {
-    (void)state;
     refused("bad_abi", "another version");
     refused("bad_symbol", RSM_IMPORT_OPS_SYMBOL);
     refused("bad_table", "missing");
@@ -110,18 +130,16 @@ static void bad_modules_are_refused(void **state)
     refused("absent", "librsm_absent.so");
 }
 
-static void a_module_may_lack_the_other_half(void **state)
+TEST_ALONE(a_module_may_lack_the_other_half)
 {
-    (void)state;
     complaints = 0;
     assert_null(rsmcore_transport_node("bad_table"));
     assert_int_equal(complaints, 1);
     assert_non_null(strstr(complaint, RSM_NODE_OPS_SYMBOL));
 }
 
-static void names_that_are_none_never_reach_the_loader(void **state)
+TEST_ALONE(names_that_are_none_never_reach_the_loader)
 {
-    (void)state;
     static const char *const names[] = {"",
                                         "../skeleton",
                                         "skeleton.so",
@@ -135,9 +153,8 @@ static void names_that_are_none_never_reach_the_loader(void **state)
     assert_int_equal(complaints, 0);
 }
 
-static void invented_names_do_not_fill_the_log(void **state)
+TEST_ALONE(invented_names_do_not_fill_the_log)
 {
-    (void)state;
     complaints = 0;
     for (int i = 0; i < 1000; i++) {
         char name[16];
@@ -147,9 +164,8 @@ static void invented_names_do_not_fill_the_log(void **state)
     assert_in_range(complaints, 1, 16);
 }
 
-static void a_table_can_be_added_once(void **state)
+TEST_ALONE(a_table_can_be_added_once)
 {
-    (void)state;
     assert_status(rsmcore_transport_import_add(&fake_import_ops), RSM_ST_OK);
     const struct rsm_import_ops *ops = rsmcore_transport_import("fake");
     assert_non_null(ops);
@@ -166,49 +182,4 @@ static void a_table_can_be_added_once(void **state)
     assert_status(rsmcore_transport_import_add(&shm), RSM_ST_INVALID);
 }
 
-static void *look_up(void *start)
-{
-    pthread_barrier_wait(start);
-    return (void *)(uintptr_t)rsmcore_transport_node("skeleton");
-}
-
-static void a_module_that_comes_late_is_found_by_all_threads_alike(void **state)
-{
-    (void)state;
-    enum { THREADS = 8 };
-    complaints = 0;
-    assert_int_equal(setenv("RSM_MODULE_DIR", "/nonexistent", 1), 0);
-    assert_null(rsmcore_transport_node("skeleton"));
-    assert_int_equal(complaints, 1);
-    assert_int_equal(setenv("RSM_MODULE_DIR", directory, 1), 0);
-    pthread_t threads[THREADS];
-    pthread_barrier_t start;
-    void *first = NULL;
-    pthread_barrier_init(&start, NULL, THREADS);
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, look_up, &start), 0);
-    for (int i = 0; i < THREADS; i++) {
-        void *table = NULL;
-        assert_int_equal(pthread_join(threads[i], &table), 0);
-        assert_non_null(table);
-        first = first == NULL ? table : first;
-        assert_ptr_equal(table, first);
-    }
-    pthread_barrier_destroy(&start);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        /* first, because it is about what has not been loaded yet */
-        cmocka_unit_test(a_module_that_comes_late_is_found_by_all_threads_alike),
-        cmocka_unit_test(shm_is_built_in),
-        cmocka_unit_test(a_module_is_loaded_once),
-        cmocka_unit_test(bad_modules_are_refused),
-        cmocka_unit_test(a_module_may_lack_the_other_half),
-        cmocka_unit_test(names_that_are_none_never_reach_the_loader),
-        cmocka_unit_test(a_table_can_be_added_once),
-        cmocka_unit_test(invented_names_do_not_fill_the_log),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TESTS_BETWEEN(setup, teardown)

@@ -2,12 +2,6 @@
 /** @file The skeleton of doc/transports.md does what a transport has to, through its module. */
 #include "check.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "transport/instance.h"
 #include "transport/registry.h"
 
@@ -80,7 +74,9 @@ static struct rsm_conn *connect_to(struct fixture *f, uint32_t rights)
     return conn;
 }
 
-static void data_cross_pieces_both_ways(void **state)
+#define CASE(test) TEST_BETWEEN(test, setup, teardown)
+
+CASE(data_cross_pieces_both_ways)
 {
     struct fixture *f = *state;
     struct rsm_conn *conn = connect_to(f, READ_WRITE);
@@ -95,7 +91,7 @@ static void data_cross_pieces_both_ways(void **state)
     rsmcore_conn_close(conn);
 }
 
-static void the_core_supplies_what_it_leaves_out(void **state)
+CASE(the_core_supplies_what_it_leaves_out)
 {
     struct fixture *f = *state;
     struct rsm_conn *conn = connect_to(f, READ_WRITE);
@@ -113,7 +109,7 @@ static void the_core_supplies_what_it_leaves_out(void **state)
     rsmcore_conn_close(conn);
 }
 
-static void rights_are_those_of_the_descriptors(void **state)
+CASE(rights_are_those_of_the_descriptors)
 {
     struct fixture *f = *state;
     uint8_t byte = 1;
@@ -127,7 +123,7 @@ static void rights_are_those_of_the_descriptors(void **state)
     rsmcore_conn_close(writer);
 }
 
-static void lying_offers_are_refused(void **state)
+CASE(lying_offers_are_refused)
 {
     struct fixture *f = *state;
     struct rsm_offer offer, lie;
@@ -150,16 +146,4 @@ static void lying_offers_are_refused(void **state)
     while (offer.fd_count > 0)
         close(offer.fds[--offer.fd_count]);
     f->node->revoke(f->node_port, made);
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(data_cross_pieces_both_ways),
-        CASE(the_core_supplies_what_it_leaves_out),
-        CASE(rights_are_those_of_the_descriptors),
-        CASE(lying_offers_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

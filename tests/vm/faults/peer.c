@@ -9,10 +9,6 @@
  *                                lost; says when it has begun
  */
 #include <rsmapi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "integration/process.h"
 

@@ -4,14 +4,6 @@
  * its time, nothing hangs, and what is made afterwards works. The network between the daemons is
  * another one than that between the devices, so that each can fail alone.
  */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "hosts.h"
 #include "process.h"
 #include "transfer.h"

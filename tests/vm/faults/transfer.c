@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transfer.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include "process.h"
 
 enum { TICK_US = 2000 };
@@ -89,7 +83,6 @@ int party_join(void *bytes)
 
 static int open_controller(const struct order *order)
 {
-    (void)order;
     rsmapi_controller_handle_t controller;
     char name[] = "sci0";
     int error = rsm_get_controller(name, &controller);

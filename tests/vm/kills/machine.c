@@ -12,12 +12,6 @@
  * SIDE is exporter (node 1) or importer (node 2).
  */
 #include <rsmapi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "load.h"
 #include "party.h"

@@ -98,7 +98,6 @@ static void words_in(size_t size)
 
 static void store_word(size_t size)
 {
-    (void)size;
     *(volatile uint64_t *)window = 5;
     store_fence();
 }
@@ -115,14 +114,12 @@ static void copy_in(size_t size)
 
 static void close_barrier(size_t size)
 {
-    (void)size;
     check("close_barrier", rsm_memseg_import_close_barrier(&barrier));
     check("open_barrier", rsm_memseg_import_open_barrier(&barrier));
 }
 
 static void load_word(size_t size)
 {
-    (void)size;
     store_fence();
     sink = *(volatile uint64_t *)window;
 }

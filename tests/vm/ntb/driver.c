@@ -3,18 +3,7 @@
  * rsm_ntb alone, between two machines: driver MACHINE LIFE. Machine 1 exports, machine 2 imports
  * and gives the host orders. In its second life machine 1 meets the imports of its first one.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "lab.h"
 

@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lab.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/fence.h"
 #include "transport/ntb/import/copy.h"

@@ -4,8 +4,7 @@
 #ifndef TESTS_VM_NTB_LAB_H
 #define TESTS_VM_NTB_LAB_H
 
-#include <stdint.h>
-
+#include "../../system.h"
 #include "rsm_ntb.h"
 
 #define KIB 1024u

@@ -4,12 +4,7 @@
  * both ends of a bridge: extents of port 0, imported by port 1. And posts are counted for the
  * right ones among many.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "lab.h"
 

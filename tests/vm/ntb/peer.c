@@ -22,15 +22,7 @@
  * NTB_PEER_CONTROLLER and NTB_PEER_SEGMENT in the environment name another controller than sci0
  * and another segment.
  */
-#include <errno.h>
 #include <rsmapi.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "integration/process.h"
 

@@ -7,8 +7,6 @@
 #ifndef TESTS_VM_NTB_PIN_H
 #define TESTS_VM_NTB_PIN_H
 
-#include <stddef.h>
-
 #include "lab.h"
 
 #define BLOCK 16 /* words that the device moves at once */

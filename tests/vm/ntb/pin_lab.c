@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pin.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/klog.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define DRIVER     "/sys/bus/pci/drivers/ntb_hw_edu"
 #define KERNEL_LOG (1024 * KIB)

@@ -8,15 +8,7 @@
  *   ntb_pinned limited PID       rsmd may not pin: a segment that the pool has no room for is refused
  */
 #include <rsmapi.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "pin.h"
 

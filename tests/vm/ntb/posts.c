@@ -2,11 +2,7 @@
 /* Posts by counters of connections, between two machines: what the drivers refuse, that counts
  * and data arrive in order, and that a counter goes on with the next import and begins anew with
  * a session. */
-#include <errno.h>
-#include <poll.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "lab.h"
 

@@ -6,21 +6,9 @@
  * judge (ntb_unbind.sh); here each operation must have succeeded with the device and have been
  * called without it, and every process must end when it is told to.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "lab.h"
 

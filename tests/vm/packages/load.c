@@ -20,7 +20,6 @@ static volatile sig_atomic_t asked;
 
 static void ask(int number)
 {
-    (void)number;
     asked = 1;
 }
 

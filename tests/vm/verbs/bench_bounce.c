@@ -6,13 +6,7 @@
  * landing memory needs new pages and a new registration. And what export costs with the pool and
  * without. The best of some rounds, in microseconds.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "pair.h"
 
 enum { MOST = 4 * 1024 * 1024, ROUNDS = 9 };
@@ -90,10 +84,9 @@ static double time_exchange(struct pair *pair, struct rsm_conn *conn, uint8_t *t
     return best(whole);
 }
 
-static void landing(void **state)
+TEST_ALONE(landing)
 {
     uint32_t made[2];
-    (void)state;
     struct pair *copying = pair_open("", "register=no");
     struct pair *registering = pair_open("", "register=1");
     struct remote remotes[2] = {remote_make(copying, MOST), remote_make(registering, MOST)};
@@ -123,9 +116,8 @@ static void landing(void **state)
     pair_close(registering);
 }
 
-static void export_id(void **state)
+TEST_ALONE(export_id)
 {
-    (void)state;
     struct pair *pair = pair_open("pool=32M", "");
     struct pair *dry = pair_open("pool=0", "");
     printf("%10s %10s %10s\n", "export", "pool", "no pool");
@@ -157,10 +149,6 @@ static void export_id(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(landing),
-        cmocka_unit_test(export_id),
-    };
     pair_main(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

@@ -2,20 +2,9 @@
 #include "pair.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "protocol/packet.h"
 #include "transport/generic.h"
 #include "transport/verbs/node/node.h"
@@ -79,21 +68,18 @@ struct node {
 static void on_signalled(void *context, struct rsm_node_offer *made, uint32_t count, bool coalesced)
 {
     struct node *node = context;
-    (void)made;
     *(coalesced ? &node->report.coalesced : &node->report.signals) += count;
 }
 
 static void on_lost(void *context, struct rsm_node_offer *made)
 {
     struct node *node = context;
-    (void)made;
     node->report.lost++;
 }
 
 static void on_taken(void *context, struct rsm_node_offer *made)
 {
     struct node *node = context;
-    (void)made;
     node->report.taken++;
 }
 

@@ -3,16 +3,8 @@
  * environment variables RSM_TEST_CUT and RSM_TEST_MEND are shell commands that make the fabric lose
  * every packet and carry them again; without them that test is left out. */
 #include <netinet/in.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "pair.h"
 #include "test_sharing.h"
 
@@ -43,10 +35,9 @@ static enum rsm_status attempt(struct pair *pair, const struct rsm_offer *offer,
 
 /* ------------------------------------------------------------------ lies */
 
-static void lying_offers(void **state)
+TEST_ALONE(lying_offers)
 {
     uint32_t made;
-    (void)state;
     struct pair *pair = pair_open("", SHORT_TIMEOUT);
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_offer *good = offer_of(pair, &remote, &made);
@@ -67,12 +58,11 @@ static void lying_offers(void **state)
     pair_close(pair);
 }
 
-static void tokens_open_once(void **state)
+TEST_ALONE(tokens_open_once)
 {
     uint32_t made[2];
     uint64_t word = 7;
     struct rsm_conn *conn;
-    (void)state;
     struct pair *pair = pair_open("", "");
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_offer *offer = offer_of(pair, &remote, &made[0]);
@@ -91,12 +81,11 @@ static void tokens_open_once(void **state)
     pair_close(pair);
 }
 
-static void nobody_there(void **state)
+TEST_ALONE(nobody_there)
 {
     struct verbs_offer lie;
     struct rsm_offer *bad = calloc(1, sizeof *bad);
     uint32_t made;
-    (void)state;
     assert_non_null(bad);
     struct pair *pair = pair_open("", SHORT_TIMEOUT);
     struct remote remote = remote_make(pair, PAGE);
@@ -161,15 +150,13 @@ static void keys_reach_no_further(const char *options)
     pair_close(pair);
 }
 
-static void windows_are_tight(void **state)
+TEST_ALONE(windows_are_tight)
 {
-    (void)state;
     keys_reach_no_further("");
 }
 
-static void registrations_are_tight(void **state)
+TEST_ALONE(registrations_are_tight)
 {
-    (void)state;
     keys_reach_no_further("windows=no");
 }
 
@@ -192,11 +179,10 @@ static void *connect_once(void *argument)
     return NULL;
 }
 
-static void revoked_mid_connect(void **state)
+TEST_ALONE(revoked_mid_connect)
 {
     uint32_t made;
     pthread_t thread;
-    (void)state;
     struct pair *pair = pair_open("", REVOKED_TIMEOUT);
     struct remote remote = remote_make(pair, PAGE);
     for (int round = 0; round < 40; round++) {
@@ -243,9 +229,8 @@ static enum rsm_status revoke_accepted(struct pair *pair, const struct remote *r
 /* The revocation meets the last message of the handshake: the importer takes the connection for
  * made when the node rejects it. Whenever that is, the importer is told, and does not wait for a
  * time-out. */
-static void revoked_before_it_stands(void **state)
+TEST_ALONE(revoked_before_it_stands)
 {
-    (void)state;
     struct pair *pair = pair_open("", REVOKED_TIMEOUT);
     struct remote remote = remote_make(pair, PAGE);
     int stood = 0;
@@ -304,15 +289,13 @@ static void revoked_mid_put(const char *options)
     pair_close(pair);
 }
 
-static void revoke_ends_windows(void **state)
+TEST_ALONE(revoke_ends_windows)
 {
-    (void)state;
     revoked_mid_put("");
 }
 
-static void revoke_ends_registrations(void **state)
+TEST_ALONE(revoke_ends_registrations)
 {
-    (void)state;
     revoked_mid_put("windows=no");
 }
 
@@ -334,11 +317,10 @@ static void expect_end(struct pair *pair, struct rsm_conn *conn)
     assert_true(clock_ms() - start < SOON_MS);
 }
 
-static void node_killed(void **state)
+TEST_ALONE(node_killed)
 {
     uint32_t made;
     uint64_t word = 1;
-    (void)state;
     struct pair *pair = pair_open("", SHORT_TIMEOUT);
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
@@ -353,13 +335,12 @@ static void node_killed(void **state)
     pair_close(pair);
 }
 
-static void fabric_cut(void **state)
+TEST_ALONE(fabric_cut)
 {
     uint32_t made[2];
     uint64_t word = 1;
     const char *cut = getenv("RSM_TEST_CUT");
     const char *mend = getenv("RSM_TEST_MEND");
-    (void)state;
     if (cut == NULL || mend == NULL)
         skip();
     struct pair *pair = pair_open(SHORT_TIMEOUT, SHORT_TIMEOUT);
@@ -383,13 +364,12 @@ static void fabric_cut(void **state)
 }
 
 /* The node's process has no part in the data path. */
-static void node_stopped(void **state)
+TEST_ALONE(node_stopped)
 {
     uint32_t made;
     uint64_t word = 3;
     unsigned sent = 0;
     enum rsm_status status;
-    (void)state;
     struct pair *pair = pair_open("", SHORT_TIMEOUT);
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
@@ -413,10 +393,9 @@ static void node_stopped(void **state)
     pair_close(pair);
 }
 
-static void importer_lost(void **state)
+TEST_ALONE(importer_lost)
 {
     uint32_t made;
-    (void)state;
     struct pair *pair = pair_open("", "");
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
@@ -432,11 +411,10 @@ static void importer_lost(void **state)
 
 /* ------------------------------------------------------------------ signals */
 
-static void signal_flood(void **state)
+TEST_ALONE(signal_flood)
 {
     enum { SIGNALS = 5000 };
     uint32_t made;
-    (void)state;
     struct pair *pair = pair_open("", "");
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
@@ -457,23 +435,7 @@ static void signal_flood(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lying_offers),
-        cmocka_unit_test(tokens_open_once),
-        cmocka_unit_test(nobody_there),
-        cmocka_unit_test(windows_are_tight),
-        cmocka_unit_test(registrations_are_tight),
-        cmocka_unit_test(revoked_mid_connect),
-        cmocka_unit_test(revoked_before_it_stands),
-        cmocka_unit_test(revoke_ends_windows),
-        cmocka_unit_test(revoke_ends_registrations),
-        cmocka_unit_test(node_killed),
-        cmocka_unit_test(node_stopped),
-        cmocka_unit_test(importer_lost),
-        cmocka_unit_test(signal_flood),
-        cmocka_unit_test(fabric_cut),
-    };
     pair_main(argc, argv);
     int failed = sharing_tests();
-    return failed + cmocka_run_group_tests(tests, NULL, NULL);
+    return failed + cases_run();
 }

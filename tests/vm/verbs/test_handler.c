@@ -3,16 +3,9 @@
  * connection and another one of the port, and nothing is allocated meanwhile. */
 #include "test_handler.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "pair.h"
 
 enum { PAGE = 4096, PAGES = 64, BYTES = PAGES * PAGE };
@@ -176,7 +169,6 @@ static void memory_that_faults_with(const char *options)
 /* Memory that cannot be accessed cannot be registered either: a get falls back to copying. */
 static void memory_that_faults(void **state)
 {
-    (void)state;
     memory_that_faults_with("register=no");
     memory_that_faults_with("register=4K");
 }
@@ -186,7 +178,6 @@ static void elements_and_vectors_that_fault(void **state)
     struct rsm_transfer vec[PAGES - 1];
     struct sigaction before;
     unsigned done = 0;
-    (void)state;
     set_up("");
     const struct rsm_import_ops *ops = scene.pair->ops;
     with_faults(true, &before);
@@ -222,7 +213,6 @@ static void engine_allocates_nothing(void **state)
     sigset_t before;
     uint8_t *local;
     uint64_t word = 5;
-    (void)state;
     set_up("register=4K");
     const struct rsm_import_ops *ops = scene.pair->ops;
     local = malloc(BYTES);

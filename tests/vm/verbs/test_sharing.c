@@ -2,13 +2,7 @@
 /* What connections have in common: the pool of extents, the process that forks, threads. */
 #include "test_sharing.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "pair.h"
 
 enum { PAGE = 4096, MIB = 1024 * 1024 };
@@ -23,7 +17,6 @@ static void pool_runs_dry(void **state)
     struct remote remotes[EXTENTS];
     uint32_t made;
     uint64_t word = 5;
-    (void)state;
     struct pair *pair = pair_open("pool=8M", "");
     node_settle(pair);
     struct node_report before = node_report(pair);
@@ -58,7 +51,6 @@ static void fork_keeps_to_itself(void **state)
     uint32_t made;
     uint64_t word = 1;
     int status;
-    (void)state;
     struct pair *pair = pair_open("", "");
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
@@ -120,7 +112,6 @@ static void threads_share(void **state)
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
     uint32_t made;
-    (void)state;
     struct pair *pair = pair_open("", "");
     struct remote remote = remote_make(pair, MIB);
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Signals of the exporter to its importers. */
 #include <arpa/inet.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "pair.h"
 
 enum { PAGE = 4096, PATIENCE_MS = 20000, ASIDE_MS = 100 };
@@ -37,7 +33,6 @@ static struct rsm_conn *connect_and_hear(uint32_t *made)
 
 static int set_up(void **state)
 {
-    (void)state;
     stage.pair = pair_open("", "");
     stage.remote = remote_make(stage.pair, PAGE);
     stage.conn = connect_and_hear(&stage.made);
@@ -46,7 +41,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     stage.pair->ops->disconnect(stage.conn);
     remote_free(stage.pair, &stage.remote);
     pair_close(stage.pair);
@@ -97,9 +91,10 @@ static void await_taken(uint64_t times)
 
 /* ------------------------------------------------------------------ what they are for */
 
-static void counts_arrive(void **state)
+#define SIGNAL_TEST(test) TEST_BETWEEN(test, set_up, tear_down)
+
+SIGNAL_TEST(counts_arrive)
 {
-    (void)state;
     expect_nothing();
     post(1, false);
     expect(1, false);
@@ -118,9 +113,8 @@ static void counts_arrive(void **state)
 }
 
 /* More of them than anything could be left of: receives, room for answers, numbers. */
-static void many_in_a_row(void **state)
+SIGNAL_TEST(many_in_a_row)
 {
-    (void)state;
     for (uint32_t i = 1; i <= 2 * VERBS_SEND_DEPTH; i++) {
         post(i, false);
         expect(i, false);
@@ -128,10 +122,9 @@ static void many_in_a_row(void **state)
     }
 }
 
-static void data_come_first(void **state)
+SIGNAL_TEST(data_come_first)
 {
     volatile uint64_t *word = (void *)stage.remote.bytes;
-    (void)state;
     for (uint64_t i = 1; i <= 200; i++) {
         uint64_t seen;
         *word = i;
@@ -145,11 +138,10 @@ static void data_come_first(void **state)
 
 /* An importer that takes none holds up nothing, and what it has not taken is not under way twice.
  */
-static void one_at_a_time(void **state)
+SIGNAL_TEST(one_at_a_time)
 {
     uint64_t word = 7;
     uint32_t made;
-    (void)state;
     struct rsm_conn *other = connect_and_hear(&made);
     post(1, false);
     assert_int_equal(node_signal(stage.pair, stage.made, 1, false), RSM_ST_BUSY);
@@ -174,10 +166,9 @@ static void one_at_a_time(void **state)
 }
 
 /* The importer's own signals and the credit for them do not look like the exporter's. */
-static void credits_wake_nobody(void **state)
+SIGNAL_TEST(credits_wake_nobody)
 {
     enum { SIGNALS = 5 * VERBS_SIGNALS_AHEAD };
-    (void)state;
     for (int i = 0; i < SIGNALS; i++) {
         assert_int_equal(stage.pair->ops->signals->post(stage.conn, false), RSM_ST_OK);
         assert_false(is_readable(0));
@@ -198,10 +189,9 @@ static void credits_wake_nobody(void **state)
 /* ------------------------------------------------------------------ who cannot */
 
 /* A library of before does not ask for any; its importers get none. To ask twice is a mistake. */
-static void who_did_not_ask(void **state)
+SIGNAL_TEST(who_did_not_ask)
 {
     uint32_t made;
-    (void)state;
     struct rsm_conn *conn = pair_connect(stage.pair, &stage.remote, both, &made);
     struct rsm_signals taken;
     assert_int_equal(node_signal(stage.pair, made, 1, false), RSM_ST_UNSUPPORTED);
@@ -217,21 +207,19 @@ static void who_did_not_ask(void **state)
 }
 
 /* A node of before says in its welcome that it cannot. */
-static void who_cannot(void **state)
+SIGNAL_TEST(who_cannot)
 {
-    (void)state;
     verbs_of(stage.conn)->can_signal = false;
     assert_int_equal(stage.pair->ops->signals->fd(stage.conn), -1);
     verbs_of(stage.conn)->signals_armed = false;
     assert_int_equal(stage.pair->ops->signals->arm(stage.conn), RSM_ST_UNSUPPORTED);
 }
 
-static void before_and_after_the_connection(void **state)
+SIGNAL_TEST(before_and_after_the_connection)
 {
     struct rsm_offer *offer = calloc(1, sizeof *offer);
     struct remote_piece piece = {.remote = &stage.remote, .length = PAGE};
     uint32_t made;
-    (void)state;
     assert_non_null(offer);
     assert_int_equal(node_offer(stage.pair, &piece, 1, both, offer, &made), RSM_ST_OK);
     assert_int_equal(node_signal(stage.pair, made, 1, false), RSM_ST_UNSUPPORTED);
@@ -246,10 +234,9 @@ static void before_and_after_the_connection(void **state)
 }
 
 /* What has arrived is not lost with the connection. */
-static void revoked_behind_a_signal(void **state)
+SIGNAL_TEST(revoked_behind_a_signal)
 {
     struct rsm_signals taken;
-    (void)state;
     post(5, false);
     assert_true(is_readable(PATIENCE_MS));
     node_revoke(stage.pair, stage.made);
@@ -265,10 +252,9 @@ static void revoked_behind_a_signal(void **state)
     assert_false(is_readable(0));
 }
 
-static void child_takes_nothing(void **state)
+SIGNAL_TEST(child_takes_nothing)
 {
     int status;
-    (void)state;
     post(4, false);
     assert_true(is_readable(PATIENCE_MS));
     const struct rsm_import_ops *guarded = pair_guard(stage.pair, stage.conn);
@@ -305,9 +291,8 @@ static void expect_failure(void)
     assert_int_equal(stage.pair->ops->signals->poll(stage.conn, &taken), RSM_ST_OK);
 }
 
-static void node_floods(void **state)
+SIGNAL_TEST(node_floods)
 {
-    (void)state;
     node_lie(stage.pair, stage.made, 1, 0);
     node_lie(stage.pair, stage.made, 1, 0);
     node_lie(stage.pair, stage.made, 1, 0);
@@ -316,16 +301,14 @@ static void node_floods(void **state)
     expect_failure();
 }
 
-static void node_says_nothing(void **state)
+SIGNAL_TEST(node_says_nothing)
 {
-    (void)state;
     node_lie(stage.pair, stage.made, 0, 0);
     expect_failure();
 }
 
-static void node_sends_bytes(void **state)
+SIGNAL_TEST(node_sends_bytes)
 {
-    (void)state;
     node_lie(stage.pair, stage.made, 1, 8);
     expect_failure();
 }
@@ -344,38 +327,18 @@ static void expect_end_after(uint32_t immediate)
     assert_int_equal(node_signal(stage.pair, stage.made, 1, false), RSM_ST_UNREACHABLE);
 }
 
-static void importer_answers_unasked(void **state)
+SIGNAL_TEST(importer_answers_unasked)
 {
-    (void)state;
     expect_end_after(VERBS_SIGNALS_ACK);
 }
 
-static void importer_asks_twice(void **state)
+SIGNAL_TEST(importer_asks_twice)
 {
-    (void)state;
     expect_end_after(VERBS_SIGNALS_ARM);
 }
 
 int main(int argc, char **argv)
 {
-#define SIGNAL_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        SIGNAL_TEST(counts_arrive),
-        SIGNAL_TEST(many_in_a_row),
-        SIGNAL_TEST(data_come_first),
-        SIGNAL_TEST(one_at_a_time),
-        SIGNAL_TEST(credits_wake_nobody),
-        SIGNAL_TEST(who_did_not_ask),
-        SIGNAL_TEST(who_cannot),
-        SIGNAL_TEST(importer_asks_twice),
-        SIGNAL_TEST(before_and_after_the_connection),
-        SIGNAL_TEST(revoked_behind_a_signal),
-        SIGNAL_TEST(child_takes_nothing),
-        SIGNAL_TEST(node_floods),
-        SIGNAL_TEST(node_says_nothing),
-        SIGNAL_TEST(node_sends_bytes),
-        SIGNAL_TEST(importer_answers_unasked),
-    };
     pair_main(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

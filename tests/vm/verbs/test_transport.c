@@ -2,12 +2,8 @@
 /* The data path over a real device: every width and size, vectors, registered memory, pieces,
  * rights. */
 #include <infiniband/verbs.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "pair.h"
 #include "test_handler.h"
 #include "transport/verbs/common/options.h"
@@ -77,14 +73,13 @@ static void put_and_get(struct stage *stage, uint64_t offset, size_t length, uin
     assert_true(pattern_is(in, length, seed + 1));
 }
 
-static void sizes(void **state)
+TEST_ALONE(sizes)
 {
     static const size_t lengths[] = {0,      1,    2,       3,          7,     8,      63,
                                      64,     219,  220,     221,        1000,  4095,   4096,
                                      4097,   9000, 65535,   65536,      65537, 200000, 524288,
                                      524289, MIB,  MIB + 5, 3 * MIB + 1};
     struct stage stage;
-    (void)state;
     set_up(&stage, 4 * MIB, "");
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         put_and_get(&stage, 0, lengths[i], (uint32_t)i);
@@ -94,20 +89,18 @@ static void sizes(void **state)
     tear_down(&stage);
 }
 
-static void large(void **state)
+TEST_ALONE(large)
 {
     struct stage stage;
-    (void)state;
     set_up(&stage, 8 * MIB + 2 * PAGE, "");
     put_and_get(&stage, PAGE - 1, 8 * MIB + 1, 5);
     tear_down(&stage);
 }
 
 /* What lies beside the bytes that were put stays as it was. */
-static void neighbours(void **state)
+TEST_ALONE(neighbours)
 {
     struct stage stage;
-    (void)state;
     set_up(&stage, 64 * KIB, "");
     for (size_t length = 1; length < 700; length += 37) {
         memset(stage.remote.bytes, 0xee, 64 * KIB);
@@ -120,12 +113,11 @@ static void neighbours(void **state)
     tear_down(&stage);
 }
 
-static void elements(void **state)
+TEST_ALONE(elements)
 {
     static const unsigned widths[] = {1, 2, 4, 8};
     static const size_t counts[] = {0, 1, 2, 31, 33, 100, 300};
     struct stage stage;
-    (void)state;
     set_up(&stage, 64 * KIB, "");
     const struct rsm_import_ops *ops = stage.pair->ops;
     for (size_t w = 0; w < 4; w++)
@@ -145,7 +137,7 @@ static void elements(void **state)
     tear_down(&stage);
 }
 
-static void vectors(void **state)
+TEST_ALONE(vectors)
 {
     enum { ENTRIES = 16 };
     static const size_t lengths[ENTRIES] = {1, 8, 0,    100, 5000, 64, 70000,  3,
@@ -153,7 +145,6 @@ static void vectors(void **state)
     struct rsm_transfer vec[ENTRIES];
     struct stage stage;
     unsigned done = 99;
-    (void)state;
     set_up(&stage, MIB, "");
     const struct rsm_import_ops *ops = stage.pair->ops;
     size_t at = 0;
@@ -177,7 +168,7 @@ static void vectors(void **state)
 }
 
 /* A segment of pieces of several extents, with transfers over their seams. */
-static void pieces(void **state)
+TEST_ALONE(pieces)
 {
     struct remote_piece piece[3];
     struct remote remotes[2];
@@ -186,7 +177,6 @@ static void pieces(void **state)
     uint32_t made;
     uint8_t out[5 * PAGE];
     uint8_t in[5 * PAGE];
-    (void)state;
     assert_non_null(offer);
     struct pair *pair = pair_open("", "");
     remotes[0] = remote_make(pair, 4 * PAGE);
@@ -213,11 +203,10 @@ static void pieces(void **state)
     free(offer);
 }
 
-static void registered(void **state)
+TEST_ALONE(registered)
 {
     struct stage stage;
     void *cookie;
-    (void)state;
     set_up(&stage, 2 * MIB, "");
     const struct rsm_import_ops *ops = stage.pair->ops;
     assert_int_equal(ops->register_memory(stage.pair->port, stage.local, 4 * MIB, &cookie),
@@ -232,10 +221,9 @@ static void registered(void **state)
     tear_down(&stage);
 }
 
-static void without_windows(void **state)
+TEST_ALONE(without_windows)
 {
     struct stage stage;
-    (void)state;
     set_up(&stage, MIB, "windows=no");
     put_and_get(&stage, 10, 300000, 1);
     tear_down(&stage);
@@ -260,12 +248,11 @@ static unsigned registrations_of(const struct stage *stage, size_t length)
 }
 
 /* Eight at a time, written and then read: each is at its place when its end is reported. */
-static void works(void **state)
+TEST_ALONE(works)
 {
     enum { DEPTH = 8, EACH = MIB };
     struct stage stage;
     struct rsm_completion done[DEPTH];
-    (void)state;
     set_up_with(&stage, (uint64_t)DEPTH * EACH, "", "register=65536");
     const struct rsm_completion_ops *ops = stage.pair->ops->completions;
     for (unsigned round = 0; round < 4; round++) {
@@ -298,7 +285,7 @@ static void works(void **state)
 
 /* The option decides which gets register their destination. The kernels of the lab copy pinned
  * pages at fork(), so that the default is to register. */
-static void registered_for_one_get(void **state)
+TEST_ALONE(registered_for_one_get)
 {
     static const struct {
         const char *options;
@@ -306,7 +293,6 @@ static void registered_for_one_get(void **state)
     } cases[] = {{"register=64K,timeout=20000", 64 * KIB},
                  {"register=no,timeout=20000", 0},
                  {"register=auto,timeout=20000", VERBS_REGISTER_DEFAULT}};
-    (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct stage stage;
         size_t from = cases[i].from;
@@ -321,11 +307,10 @@ static void registered_for_one_get(void **state)
 }
 
 /* The device itself refuses what was not granted: the core's checks are not all there is. */
-static void rights(void **state)
+TEST_ALONE(rights)
 {
     static const char *const options[] = {"", "windows=no"};
     uint64_t word = 1;
-    (void)state;
     for (int i = 0; i < 2; i++) {
         uint32_t made;
         struct pair *pair = pair_open(options[i], "");
@@ -356,20 +341,7 @@ static void rights(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(large),
-        cmocka_unit_test(neighbours),
-        cmocka_unit_test(elements),
-        cmocka_unit_test(vectors),
-        cmocka_unit_test(pieces),
-        cmocka_unit_test(registered),
-        cmocka_unit_test(without_windows),
-        cmocka_unit_test(registered_for_one_get),
-        cmocka_unit_test(works),
-        cmocka_unit_test(rights),
-    };
     pair_main(argc, argv);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cases_run();
     return failed + handler_tests();
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Nodes show each other who they are, by a MUNGE that is made up here and fails as told. */
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "fake_munge.h"
@@ -27,7 +21,6 @@ static int begin(void **state)
 
 static int load(void **state)
 {
-    (void)state;
     library = getenv("RSM_FAKE_MUNGE");
     void *handle = library != NULL ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : NULL;
     fake = handle != NULL ? dlsym(handle, "fake_munge") : NULL;
@@ -40,9 +33,10 @@ static void run(struct side *side, uint32_t node)
     side_start(side, library);
 }
 
-static void credentials_open_the_link(void **state)
+#define AUTH_TEST(function) TEST_BETWEEN(function, begin, links_end)
+
+AUTH_TEST(credentials_open_the_link)
 {
-    (void)state;
     struct side one, two;
     run(&one, 1);
     run(&two, 2);
@@ -73,9 +67,8 @@ static void expect_failure(int encode, int decode, int which, const char *checke
     side_stop(&two);
 }
 
-static void what_munge_says_is_told(void **state)
+AUTH_TEST(what_munge_says_is_told)
 {
-    (void)state;
     static const struct {
         int result, age;
         const char *text;
@@ -107,9 +100,8 @@ static void what_munge_says_is_told(void **state)
 }
 
 /* The second check is the caller's. */
-static void the_caller_checks_as_well(void **state)
+AUTH_TEST(the_caller_checks_as_well)
 {
-    (void)state;
     struct side one, two;
     atomic_store(&fake->decode, 14);
     atomic_store(&fake->failing_decode, 2);
@@ -123,21 +115,18 @@ static void the_caller_checks_as_well(void **state)
     side_stop(&two);
 }
 
-static void without_munged_both_hosts_say_whose_it_is(void **state)
+AUTH_TEST(without_munged_both_hosts_say_whose_it_is)
 {
-    (void)state;
     expect_failure(6, 0, 0, "MUNGE on the host of node 1 fails: no munged at all");
 }
 
-static void without_munged_at_the_other_end(void **state)
+AUTH_TEST(without_munged_at_the_other_end)
 {
-    (void)state;
     expect_failure(0, 6, 0, "MUNGE on the host of node 2 fails: no munged at all");
 }
 
-static void a_private_munged_is_asked(void **state)
+AUTH_TEST(a_private_munged_is_asked)
 {
-    (void)state;
     struct side one, two;
     atomic_store(&fake->encode, 6);
     side_configure(&one, 1, 2, "[cluster]\nauth = munge\nmunge-socket = /nowhere\n");
@@ -148,9 +137,8 @@ static void a_private_munged_is_asked(void **state)
     side_stop(&two);
 }
 
-static void users_prove_nothing(void **state)
+AUTH_TEST(users_prove_nothing)
 {
-    (void)state;
     struct side one, two;
     atomic_store(&fake->uid, 31337);
     run(&two, 2);
@@ -163,9 +151,8 @@ static void users_prove_nothing(void **state)
     side_stop(&two);
 }
 
-static void one_with_and_one_without_do_not_fit(void **state)
+AUTH_TEST(one_with_and_one_without_do_not_fit)
 {
-    (void)state;
     struct side one, two;
     run(&two, 2);
     side_run(&one, 1, 2);
@@ -180,9 +167,8 @@ static void one_with_and_one_without_do_not_fit(void **state)
 }
 
 /* A stranger gets no credential out of a node, and cannot use one that it saw elsewhere. */
-static void credentials_are_good_for_one_connection(void **state)
+AUTH_TEST(credentials_are_good_for_one_connection)
 {
-    (void)state;
     struct side one, two;
     struct rsm_cluster_msg msg, proof = {.type = 0};
     int listener = raw_listen(2);
@@ -214,9 +200,8 @@ static void credentials_are_good_for_one_connection(void **state)
 /* ------------------------------------------------------------------ addresses */
 
 /* Root of another host of the realm has good credentials for every node, but not its address. */
-static void credentials_count_from_the_nodes_address(void **state)
+AUTH_TEST(credentials_count_from_the_nodes_address)
 {
-    (void)state;
     struct side one, two;
     char text[256], at[20], expected[20];
     snprintf(at, sizeof at, "%s", links_address(9));
@@ -256,9 +241,8 @@ static void call_as_node_1(const struct side *two, const char *from, uint32_t ve
 
 /* Anybody can call and give a node's id. What that leads to is told about the node if the call came from
  * its host. */
-static void callers_from_elsewhere_are_not_the_node(void **state)
+AUTH_TEST(callers_from_elsewhere_are_not_the_node)
 {
-    (void)state;
     struct side two;
     char at[20];
     snprintf(at, sizeof at, "%s", links_address(1));
@@ -274,9 +258,8 @@ static void callers_from_elsewhere_are_not_the_node(void **state)
 }
 
 /* ... whose name is looked up meanwhile. */
-static void callers_from_where_the_name_leads_are_the_node(void **state)
+AUTH_TEST(callers_from_where_the_name_leads_are_the_node)
 {
-    (void)state;
     struct side two;
     side_configure(&two, 2, 2, "[cluster]\nauth = munge\n");
     strcpy(two.conf.nodes[0]->address, "localhost");
@@ -292,9 +275,8 @@ static void callers_from_where_the_name_leads_are_the_node(void **state)
 }
 
 /* Whoever calls from an own address that the other end does not know may have another one. */
-static void an_address_of_the_kernels_choice_is_tried(void **state)
+AUTH_TEST(an_address_of_the_kernels_choice_is_tried)
 {
-    (void)state;
     struct side one, two;
     side_configure(&one, 1, 2, "[cluster]\nauth = munge\n");
     strcpy(one.conf.nodes[0]->address, links_address(9));
@@ -308,9 +290,8 @@ static void an_address_of_the_kernels_choice_is_tried(void **state)
 }
 
 /* A name is asked for, and all of its addresses count. */
-static void names_are_looked_up(void **state)
+AUTH_TEST(names_are_looked_up)
 {
-    (void)state;
     struct side one, two;
     side_configure(&one, 1, 2, "[cluster]\nauth = munge\n");
     strcpy(one.conf.nodes[0]->address, "localhost");
@@ -330,9 +311,8 @@ static struct rsmd_address literal(const char *text)
     return found.list[0];
 }
 
-static void addresses_are_compared(void **state)
+AUTH_TEST(addresses_are_compared)
 {
-    (void)state;
     struct rsmd_addresses known = {3,
                                    {literal("10.0.0.1"), literal("fd00::1"), literal("fe80::1")}};
     static const struct {
@@ -362,9 +342,8 @@ static void carry(int from, int to)
 }
 
 /* Somebody between two honest nodes passes on what they say, and would be both of them. */
-static void who_passes_messages_on_is_not_believed(void **state)
+AUTH_TEST(who_passes_messages_on_is_not_believed)
 {
-    (void)state;
     struct side one, two;
     int listener = raw_listen(3);
     side_configure(&one, 1, 2, "[cluster]\nauth = munge\n");
@@ -388,9 +367,8 @@ static void who_passes_messages_on_is_not_believed(void **state)
 }
 
 /* The loop goes on, the reason is told, and the end does not wait. */
-static void a_munged_that_hangs_hangs_nobody(void **state)
+AUTH_TEST(a_munged_that_hangs_hangs_nobody)
 {
-    (void)state;
     struct side one, two;
     atomic_store(&fake->hangs, 1);
     run(&two, 2);
@@ -414,9 +392,8 @@ static void a_munged_that_hangs_hangs_nobody(void **state)
     side_stop(&two);
 }
 
-static void without_the_library_there_is_no_start(void **state)
+AUTH_TEST(without_the_library_there_is_no_start)
 {
-    (void)state;
     struct side one;
     char why[256];
     const struct rsmd_cluster_user user = {.context = &one};
@@ -430,29 +407,4 @@ static void without_the_library_there_is_no_start(void **state)
     rsmd_conf_free(&one.conf);
 }
 
-#define AUTH_TEST(function) cmocka_unit_test_setup_teardown(function, begin, links_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        AUTH_TEST(credentials_open_the_link),
-        AUTH_TEST(what_munge_says_is_told),
-        AUTH_TEST(the_caller_checks_as_well),
-        AUTH_TEST(without_munged_both_hosts_say_whose_it_is),
-        AUTH_TEST(without_munged_at_the_other_end),
-        AUTH_TEST(a_private_munged_is_asked),
-        AUTH_TEST(users_prove_nothing),
-        AUTH_TEST(one_with_and_one_without_do_not_fit),
-        AUTH_TEST(credentials_are_good_for_one_connection),
-        AUTH_TEST(who_passes_messages_on_is_not_believed),
-        AUTH_TEST(credentials_count_from_the_nodes_address),
-        AUTH_TEST(callers_from_elsewhere_are_not_the_node),
-        AUTH_TEST(callers_from_where_the_name_leads_are_the_node),
-        AUTH_TEST(an_address_of_the_kernels_choice_is_tried),
-        AUTH_TEST(names_are_looked_up),
-        AUTH_TEST(addresses_are_compared),
-        AUTH_TEST(a_munged_that_hangs_hangs_nobody),
-        AUTH_TEST(without_the_library_there_is_no_start),
-    };
-    return cmocka_run_group_tests(tests, load, NULL);
-}
+TESTS_BETWEEN(load, NULL)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Links between nodes: they come up, carry messages, notice what ends them and come up again. */
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "links.h"
 
@@ -15,9 +11,10 @@ static bool both_up(const struct side *a, const struct side *b)
     return side_state(a, b->node) == RSMD_LINK_UP && side_state(b, a->node) == RSMD_LINK_UP;
 }
 
-static void messages_go_both_ways_in_order(void **state)
+#define LINK_TEST(function) TEST_BETWEEN(function, links_begin, links_end)
+
+LINK_TEST(messages_go_both_ways_in_order)
 {
-    (void)state;
     enum { COUNT = 500 };
     struct side one, two;
     side_run(&one, 1, 2);
@@ -44,9 +41,8 @@ static void messages_go_both_ways_in_order(void **state)
 }
 
 /* All types but the link's own. */
-static void every_type_of_message_goes_through(void **state)
+LINK_TEST(every_type_of_message_goes_through)
 {
-    (void)state;
     struct side one, two;
     side_run(&one, 1, 2);
     side_run(&two, 2, 2);
@@ -70,9 +66,8 @@ static void every_type_of_message_goes_through(void **state)
 }
 
 /* It lasts while nothing is said, too. */
-static void all_find_each_other(void **state)
+LINK_TEST(all_find_each_other)
 {
-    (void)state;
     enum { COUNT = 5 };
     static struct side sides[COUNT + 1];
     for (uint32_t id = COUNT; id >= 1; id--)
@@ -87,9 +82,8 @@ static void all_find_each_other(void **state)
         side_stop(&sides[id]);
 }
 
-static void either_end_restarts(void **state)
+LINK_TEST(either_end_restarts)
 {
-    (void)state;
     struct side one, two;
     side_run(&one, 1, 2);
     AWAIT_TEXT(&one, 2, "refused");
@@ -110,9 +104,8 @@ static void either_end_restarts(void **state)
 }
 
 /* Nothing comes over a new link before all is over that the former one had. */
-static void the_next_link_waits_for_the_end_of_the_former(void **state)
+LINK_TEST(the_next_link_waits_for_the_end_of_the_former)
 {
-    (void)state;
     struct side one, two;
     for (uint32_t slow = 1; slow <= 2;
          slow++) { /* the one that calls, and the one that is called */
@@ -138,9 +131,8 @@ static void the_next_link_waits_for_the_end_of_the_former(void **state)
 }
 
 /* How long it is up, what it has carried, how long ago it failed: also across TCP connections. */
-static void a_link_has_a_history(void **state)
+LINK_TEST(a_link_has_a_history)
 {
-    (void)state;
     struct side one, two;
     struct rsmd_link_about about;
     side_run(&one, 1, 2);
@@ -161,9 +153,8 @@ static void a_link_has_a_history(void **state)
     side_stop(&one);
 }
 
-static void a_peer_that_does_not_answer_is_noticed(void **state)
+LINK_TEST(a_peer_that_does_not_answer_is_noticed)
 {
-    (void)state;
     struct side two;
     side_run(&two, 2, 2);
     int fd = raw_link(&two, 1, 99);
@@ -178,9 +169,8 @@ static void a_peer_that_does_not_answer_is_noticed(void **state)
 }
 
 /* PINGs of its own do not make it alive: its answers may be what is lost. */
-static void only_answers_count(void **state)
+LINK_TEST(only_answers_count)
 {
-    (void)state;
     struct side two;
     struct rsm_cluster_msg ping = {.type = RSM_CLUSTER_PING};
     side_run(&two, 2, 2);
@@ -197,9 +187,8 @@ static void only_answers_count(void **state)
 }
 
 /* PINGs that tell of the answers serve both sides: the called one sends none of its own. */
-static void pings_of_the_caller_serve_both(void **state)
+LINK_TEST(pings_of_the_caller_serve_both)
 {
-    (void)state;
     struct side two;
     struct rsm_cluster_msg msg, ping = {.type = RSM_CLUSTER_PING, .u.ping.number = 1};
     side_run(&two, 2, 2);
@@ -223,9 +212,8 @@ static void pings_of_the_caller_serve_both(void **state)
     side_stop(&two);
 }
 
-static void a_peer_that_answers_stays(void **state)
+LINK_TEST(a_peer_that_answers_stays)
 {
-    (void)state;
     struct side two;
     struct rsm_cluster_msg msg;
     side_run(&two, 2, 2);
@@ -245,9 +233,8 @@ static void a_peer_that_answers_stays(void **state)
 }
 
 /* Who had no turn itself has not listened, and takes nobody for dead. */
-static void a_daemon_that_was_held_up_blames_nobody(void **state)
+LINK_TEST(a_daemon_that_was_held_up_blames_nobody)
 {
-    (void)state;
     struct side two;
     struct rsm_cluster_msg msg;
     side_run(&two, 2, 2);
@@ -266,9 +253,8 @@ static void a_daemon_that_was_held_up_blames_nobody(void **state)
 }
 
 /* What is not taken does not pile up, and nothing is told from within the call. */
-static void a_full_queue_ends_the_link(void **state)
+LINK_TEST(a_full_queue_ends_the_link)
 {
-    (void)state;
     struct side two;
     static struct rsm_cluster_msg large = {.type = RSM_CLUSTER_CONNECT_REPLY,
                                            .u.connect_reply.blob_len = RSM_OFFER_MAX_BLOB};
@@ -289,9 +275,8 @@ static void a_full_queue_ends_the_link(void **state)
     side_stop(&two);
 }
 
-static void a_message_beyond_its_bounds_is_not_sent(void **state)
+LINK_TEST(a_message_beyond_its_bounds_is_not_sent)
 {
-    (void)state;
     struct side one, two;
     static struct rsm_cluster_msg bad = {.type = RSM_CLUSTER_CONNECT_REPLY,
                                          .u.connect_reply.blob_len = RSM_OFFER_MAX_BLOB + 1};
@@ -308,9 +293,8 @@ static void a_message_beyond_its_bounds_is_not_sent(void **state)
 
 /* Two daemons with one id: the one that is there stays, the other is told, and gets in when the
  * first one ends. */
-static void the_second_with_an_id_waits(void **state)
+LINK_TEST(the_second_with_an_id_waits)
 {
-    (void)state;
     struct side one, other, two;
     side_run(&two, 2, 2);
     side_run(&one, 1, 2);
@@ -330,9 +314,8 @@ static void the_second_with_an_id_waits(void **state)
 }
 
 /* Its former connection has not been missed yet. */
-static void a_restarted_peer_takes_over(void **state)
+LINK_TEST(a_restarted_peer_takes_over)
 {
-    (void)state;
     struct side two;
     struct rsm_cluster_msg msg;
     side_run(&two, 2, 2);
@@ -348,9 +331,8 @@ static void a_restarted_peer_takes_over(void **state)
 }
 
 /* The same daemon knows best that its former connection has gone. */
-static void a_new_connection_of_the_same_replaces_the_old_one(void **state)
+LINK_TEST(a_new_connection_of_the_same_replaces_the_old_one)
 {
-    (void)state;
     struct side two;
     struct rsm_cluster_msg msg;
     side_run(&two, 2, 2);
@@ -367,13 +349,11 @@ static void a_new_connection_of_the_same_replaces_the_old_one(void **state)
 
 static bool every_node(void *context, uint32_t node)
 {
-    (void)node;
     return *(bool *)context;
 }
 
-static void neighbours_are_not_called(void **state)
+LINK_TEST(neighbours_are_not_called)
 {
-    (void)state;
     struct side one, two;
     struct rsmd_link_about about;
     bool neighbour = true;
@@ -396,9 +376,8 @@ static void neighbours_are_not_called(void **state)
     side_stop(&two);
 }
 
-static void names_are_looked_up(void **state)
+LINK_TEST(names_are_looked_up)
 {
-    (void)state;
     struct side one, two;
     side_run(&two, 2, 2);
     side_configure(&one, 1, 2, "");
@@ -417,9 +396,8 @@ static void names_are_looked_up(void **state)
     side_stop(&two);
 }
 
-static void where_nothing_is_configured_nothing_happens(void **state)
+LINK_TEST(where_nothing_is_configured_nothing_happens)
 {
-    (void)state;
     struct side one;
     struct rsmd_link_about about;
     side_configure(&one, 1, 2, "");
@@ -439,32 +417,4 @@ static void where_nothing_is_configured_nothing_happens(void **state)
     assert_false(rsmd_cluster_send(NULL, 1, &some_event));
     assert_false(rsmd_cluster_about(NULL, 1, &about));
     rsmd_cluster_stop(NULL);
-}
-
-#define LINK_TEST(function) cmocka_unit_test_setup_teardown(function, links_begin, links_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        LINK_TEST(messages_go_both_ways_in_order),
-        LINK_TEST(every_type_of_message_goes_through),
-        LINK_TEST(all_find_each_other),
-        LINK_TEST(either_end_restarts),
-        LINK_TEST(the_next_link_waits_for_the_end_of_the_former),
-        LINK_TEST(a_link_has_a_history),
-        LINK_TEST(a_peer_that_does_not_answer_is_noticed),
-        LINK_TEST(only_answers_count),
-        LINK_TEST(pings_of_the_caller_serve_both),
-        LINK_TEST(a_peer_that_answers_stays),
-        LINK_TEST(a_daemon_that_was_held_up_blames_nobody),
-        LINK_TEST(a_full_queue_ends_the_link),
-        LINK_TEST(a_message_beyond_its_bounds_is_not_sent),
-        LINK_TEST(the_second_with_an_id_waits),
-        LINK_TEST(a_restarted_peer_takes_over),
-        LINK_TEST(a_new_connection_of_the_same_replaces_the_old_one),
-        LINK_TEST(neighbours_are_not_called),
-        LINK_TEST(names_are_looked_up),
-        LINK_TEST(where_nothing_is_configured_nothing_happens),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,10 +2,6 @@
 /* Those who do not belong to the cluster, or not as they think: each is refused with a reason, and
  * none of them hurts those who do. */
 #include <dirent.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -39,9 +35,10 @@ static void expect_refusal(const struct side *side, const struct rsm_cluster_msg
     raw_expect_closed(fd);
 }
 
-static void callers_that_do_not_fit_are_told_why(void **state)
+#define LINK_TEST(function) TEST_BETWEEN(function, links_begin, links_end)
+
+LINK_TEST(callers_that_do_not_fit_are_told_why)
 {
-    (void)state;
     struct side two;
     side_run(&two, 2, 3);
     struct rsm_cluster_msg hello = raw_hello(1, 2, 9);
@@ -68,9 +65,8 @@ static void callers_that_do_not_fit_are_told_why(void **state)
     side_stop(&two);
 }
 
-static void the_highest_common_version_is_spoken(void **state)
+LINK_TEST(the_highest_common_version_is_spoken)
 {
-    (void)state;
     struct side two;
     struct rsmd_link_about about;
     struct rsm_cluster_msg msg = raw_hello(1, 2, 9);
@@ -90,9 +86,8 @@ static void the_highest_common_version_is_spoken(void **state)
 }
 
 /* What the caller is told by the one at the other end. */
-static void answers_that_do_not_fit_are_noted(void **state)
+LINK_TEST(answers_that_do_not_fit_are_noted)
 {
-    (void)state;
     static const struct {
         uint32_t from;
         uint32_t version;
@@ -134,9 +129,8 @@ static void answers_that_do_not_fit_are_noted(void **state)
     side_stop(&one);
 }
 
-static void a_proof_that_was_not_asked_for_is_refused(void **state)
+LINK_TEST(a_proof_that_was_not_asked_for_is_refused)
 {
-    (void)state;
     struct side two;
     side_run(&two, 2, 2);
     struct rsm_cluster_msg msg = raw_hello(1, 2, 9);
@@ -151,9 +145,8 @@ static void a_proof_that_was_not_asked_for_is_refused(void **state)
 }
 
 /* Nothing but the handshake is taken from strangers, and each message in its place only. */
-static void messages_out_of_turn_end_it(void **state)
+LINK_TEST(messages_out_of_turn_end_it)
 {
-    (void)state;
     static const uint32_t types[] = {RSM_CLUSTER_PROOF,
                                      RSM_CLUSTER_PING,
                                      RSM_CLUSTER_PONG,
@@ -190,9 +183,8 @@ static void messages_out_of_turn_end_it(void **state)
     side_stop(&two);
 }
 
-static void garbage_is_not_read_for_long(void **state)
+LINK_TEST(garbage_is_not_read_for_long)
 {
-    (void)state;
     static uint8_t noise[65536];
     struct side two;
     side_run(&two, 2, 2);
@@ -229,9 +221,8 @@ static void fill_with_strangers(struct side *side, int *idle, int count)
 }
 
 /* More connections than there is room for, from one host: only they pay for it. */
-static void many_idle_connections_keep_nobody_out(void **state)
+LINK_TEST(many_idle_connections_keep_nobody_out)
 {
-    (void)state;
     enum { COUNT = 4 * RSMD_STRANGERS_SPARE };
     struct side one, two;
     int idle[COUNT];
@@ -253,9 +244,8 @@ static void many_idle_connections_keep_nobody_out(void **state)
 }
 
 /* A node that has started is called by all lower ones at once. None of them displaces another. */
-static void all_nodes_may_call_at_once(void **state)
+LINK_TEST(all_nodes_may_call_at_once)
 {
-    (void)state;
     enum { CALLERS = RSMD_STRANGERS_SPARE + 16 };
     struct side last;
     struct rsm_cluster_msg msg;
@@ -285,9 +275,8 @@ static void all_nodes_may_call_at_once(void **state)
 }
 
 /* A link that is up takes no harm from whoever calls itself that node. */
-static void impostors_do_not_disturb(void **state)
+LINK_TEST(impostors_do_not_disturb)
 {
-    (void)state;
     struct side one, two;
     struct rsm_cluster_msg msg;
     side_run(&two, 2, 2);
@@ -313,13 +302,11 @@ static unsigned lines;
 
 static void count_line(enum rsmcore_log_level level, const char *text)
 {
-    (void)text;
     lines += level <= RSMCORE_LOG_WARNING;
 }
 
-static void the_log_is_not_filled(void **state)
+LINK_TEST(the_log_is_not_filled)
 {
-    (void)state;
     struct side one, two;
     side_run(&two, 2, 2);
     lines = 0;
@@ -342,9 +329,8 @@ static void the_log_is_not_filled(void **state)
     rsmcore_log_to(NULL, RSMCORE_LOG_ERROR);
 }
 
-static void complaints_are_news_again_after_an_hour(void **state)
+TEST_ALONE(complaints_are_news_again_after_an_hour)
 {
-    (void)state;
     struct rsmd_complaints known = {.next = 0};
     char text[2] = "a";
     assert_true(rsmd_complaint_is_new(&known, text, 1000));
@@ -370,9 +356,8 @@ static void complaints_are_news_again_after_an_hour(void **state)
 }
 
 /* The address is taken by another program: said once, tried again. */
-static void a_listener_waits_for_its_address(void **state)
+LINK_TEST(a_listener_waits_for_its_address)
 {
-    (void)state;
     struct side one, two;
     struct rsmd_link_about about;
     int taken = raw_listen(2);
@@ -386,25 +371,4 @@ static void a_listener_waits_for_its_address(void **state)
     assert_string_equal(about.text, "");
     side_stop(&one);
     side_stop(&two);
-}
-
-#define LINK_TEST(function) cmocka_unit_test_setup_teardown(function, links_begin, links_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        LINK_TEST(callers_that_do_not_fit_are_told_why),
-        LINK_TEST(the_highest_common_version_is_spoken),
-        LINK_TEST(answers_that_do_not_fit_are_noted),
-        LINK_TEST(a_proof_that_was_not_asked_for_is_refused),
-        LINK_TEST(messages_out_of_turn_end_it),
-        LINK_TEST(garbage_is_not_read_for_long),
-        LINK_TEST(many_idle_connections_keep_nobody_out),
-        LINK_TEST(all_nodes_may_call_at_once),
-        LINK_TEST(impostors_do_not_disturb),
-        LINK_TEST(the_log_is_not_filled),
-        cmocka_unit_test(complaints_are_news_again_after_an_hour),
-        LINK_TEST(a_listener_waits_for_its_address),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

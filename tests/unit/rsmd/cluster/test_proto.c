@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The codec of what travels between the rsmds of two hosts. */
-#include "cmocka_all.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "cases.h"
 
 #include "cluster/proto.h"
 
@@ -33,9 +30,8 @@ static void make_message(struct rsm_cluster_msg *m, const struct kind *kind)
         m->u.hello.magic = RSM_CLUSTER_MAGIC;
 }
 
-static void every_message_round_trips(void **state)
+TEST_ALONE(every_message_round_trips)
 {
-    (void)state;
     static uint8_t first[RSM_CLUSTER_FRAME_MAX], second[RSM_CLUSTER_FRAME_MAX];
     static struct rsm_cluster_msg message, back;
     for (unsigned i = 0; i < KINDS; i++) {
@@ -53,9 +49,8 @@ static void every_message_round_trips(void **state)
 }
 
 /* The fields themselves, not only that both directions agree. */
-static void fields_arrive_where_they_belong(void **state)
+TEST_ALONE(fields_arrive_where_they_belong)
 {
-    (void)state;
     static uint8_t bytes[RSM_CLUSTER_FRAME_MAX];
     static struct rsm_cluster_msg back, sent;
     sent = (struct rsm_cluster_msg){.type = RSM_CLUSTER_CONNECT,
@@ -83,9 +78,8 @@ static void fields_arrive_where_they_belong(void **state)
     assert_memory_equal(&back.u.event, &sent.u.event, sizeof sent.u.event);
 }
 
-static void the_largest_messages_fit_a_frame(void **state)
+TEST_ALONE(the_largest_messages_fit_a_frame)
 {
-    (void)state;
     static uint8_t bytes[RSM_CLUSTER_FRAME_MAX];
     static struct rsm_cluster_msg message;
     message = (struct rsm_cluster_msg){.type = RSM_CLUSTER_CONNECT,
@@ -100,9 +94,8 @@ static void the_largest_messages_fit_a_frame(void **state)
     assert_true(rsm_cluster_encode(&message, bytes, sizeof bytes) > 0);
 }
 
-static void every_shorter_and_longer_frame_is_refused(void **state)
+TEST_ALONE(every_shorter_and_longer_frame_is_refused)
 {
-    (void)state;
     static uint8_t bytes[RSM_CLUSTER_FRAME_MAX + 1];
     static struct rsm_cluster_msg message, back;
     for (unsigned i = 0; i < KINDS; i++) {
@@ -116,9 +109,8 @@ static void every_shorter_and_longer_frame_is_refused(void **state)
     }
 }
 
-static void what_breaks_a_bound_is_neither_sent_nor_taken(void **state)
+TEST_ALONE(what_breaks_a_bound_is_neither_sent_nor_taken)
 {
-    (void)state;
     static uint8_t bytes[RSM_CLUSTER_FRAME_MAX];
     static struct rsm_cluster_msg m, back;
     m = (struct rsm_cluster_msg){.type = RSM_CLUSTER_PROOF,
@@ -145,9 +137,8 @@ static void what_breaks_a_bound_is_neither_sent_nor_taken(void **state)
     assert_int_equal(rsm_cluster_decode(&back, bytes, length), RSM_ST_PROTOCOL);
 }
 
-static void a_connect_that_failed_carries_its_status_alone(void **state)
+TEST_ALONE(a_connect_that_failed_carries_its_status_alone)
 {
-    (void)state;
     uint8_t bytes[64];
     static struct rsm_cluster_msg m, back;
     m = (struct rsm_cluster_msg){
@@ -162,9 +153,8 @@ static void a_connect_that_failed_carries_its_status_alone(void **state)
 }
 
 /* The heap copy is exact, so that a sanitizer sees a byte too far. */
-static void mutated_frames_do_no_harm(void **state)
+TEST_ALONE(mutated_frames_do_no_harm)
 {
-    (void)state;
     static uint8_t bytes[RSM_CLUSTER_FRAME_MAX], again[RSM_CLUSTER_FRAME_MAX];
     static struct rsm_cluster_msg message, back;
     unsigned accepted = 0, refused = 0;
@@ -190,18 +180,4 @@ static void mutated_frames_do_no_harm(void **state)
         }
     }
     assert_true(accepted > 100 && refused > 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_message_round_trips),
-        cmocka_unit_test(fields_arrive_where_they_belong),
-        cmocka_unit_test(the_largest_messages_fit_a_frame),
-        cmocka_unit_test(every_shorter_and_longer_frame_is_refused),
-        cmocka_unit_test(what_breaks_a_bound_is_neither_sent_nor_taken),
-        cmocka_unit_test(a_connect_that_failed_carries_its_status_alone),
-        cmocka_unit_test(mutated_frames_do_no_harm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* State that a predecessor has left, damaged in every place: it is refused, or if its checksum is right
  * restored or refused, and in the end nothing is left of it. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "predecessor.h"
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL };
 
 static int make_state(void **state)
 {
-    (void)state;
     left_make();
     return 0;
 }
@@ -45,17 +37,15 @@ static void has_everything(struct world *world)
     assert_int_equal(shares->used[RSMD_RECORDS], 2 + 5); /* messages, and records of both ends */
 }
 
-static void whole_state_is_restored(void **state)
+TEST_ALONE(whole_state_is_restored)
 {
-    (void)state;
     assert_int_equal(left_restore(left.bytes, left.length, LEFT_FDS_MAX, -1, has_everything),
                      LEFT_ALL);
     assert_false(is_refused(left.bytes, left.length, left.fd_count));
 }
 
-static void damage_is_refused(void **state)
+TEST_ALONE(damage_is_refused)
 {
-    (void)state;
     static uint8_t bytes[LEFT_MAX];
     memcpy(bytes, left.bytes, left.length);
     for (size_t i = 0; i < left.length; i++) {
@@ -82,9 +72,8 @@ enum { STEP = 1 };
 #endif
 
 /* Every byte, and the state cut at every place: counts, lengths, ids and numbers of descriptors. */
-static void lies_leave_nothing(void **state)
+TEST_ALONE(lies_leave_nothing)
 {
-    (void)state;
     static uint8_t bytes[LEFT_MAX];
     unsigned ended = 0;
     for (size_t i = RSMD_SNAPSHOT_HEADER; i < left.length; i += STEP) {
@@ -104,9 +93,8 @@ static void lies_leave_nothing(void **state)
     }
 }
 
-static void descriptors_are_counted(void **state)
+TEST_ALONE(descriptors_are_counted)
 {
-    (void)state;
     static uint8_t bytes[LEFT_MAX];
     memcpy(bytes, left.bytes, left.length);
     assert_true(is_refused(bytes, left.length, left.fd_count - 1));
@@ -116,9 +104,8 @@ static void descriptors_are_counted(void **state)
 }
 
 /* A device instead of each descriptor, and none: whoever had it ends, and the other goes on. */
-static void other_descriptors_leave_nothing(void **state)
+TEST_ALONE(other_descriptors_leave_nothing)
 {
-    (void)state;
     int device = open("/dev/null", O_RDWR | O_CLOEXEC);
     unsigned refused = 0;
     for (uint32_t i = 0; i < left.fd_count; i++) {
@@ -132,9 +119,8 @@ static void other_descriptors_leave_nothing(void **state)
     close(device);
 }
 
-static void unsealed_state_is_refused(void **state)
+TEST_ALONE(unsealed_state_is_refused)
 {
-    (void)state;
     struct rsmd_snapshot_reader reader;
     int memfd = left_memory(left.bytes, left.length, SEALS & ~F_SEAL_WRITE);
     assert_false(rsmd_snapshot_open(&reader, memfd, NULL, 0));
@@ -161,9 +147,8 @@ static size_t recorded_state(uint32_t version, uint8_t bytes[LEFT_MAX])
     return length;
 }
 
-static void recorded_states_are_restored(void **state)
+TEST_ALONE(recorded_states_are_restored)
 {
-    (void)state;
     static uint8_t bytes[LEFT_MAX];
     for (uint32_t version = RSMD_SNAPSHOT_OLDEST; version <= RSMD_SNAPSHOT_VERSION; version++) {
         size_t length = recorded_state(version, bytes);
@@ -174,9 +159,8 @@ static void recorded_states_are_restored(void **state)
     }
 }
 
-static void other_versions_are_refused(void **state)
+TEST_ALONE(other_versions_are_refused)
 {
-    (void)state;
     static uint8_t bytes[LEFT_MAX];
     const uint32_t refused[] = {0, RSMD_SNAPSHOT_OLDEST - 1, RSMD_SNAPSHOT_VERSION + 1, UINT32_MAX};
     memcpy(bytes, left.bytes, left.length);
@@ -201,9 +185,8 @@ static void walk_grown(struct rsm_codec *c, void *record)
 }
 
 /* The walk decides for both directions, by the version in the header. */
-static void records_may_grow(void **state)
+TEST_ALONE(records_may_grow)
 {
-    (void)state;
     const struct grown written = {7, 8};
     for (unsigned grows = 0; grows < 2; grows++) {
         struct rsmd_snapshot snapshot = {.version = OLD_VERSION + grows};
@@ -227,18 +210,4 @@ static void records_may_grow(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_state_is_restored),
-        cmocka_unit_test(damage_is_refused),
-        cmocka_unit_test(lies_leave_nothing),
-        cmocka_unit_test(descriptors_are_counted),
-        cmocka_unit_test(other_descriptors_leave_nothing),
-        cmocka_unit_test(unsealed_state_is_refused),
-        cmocka_unit_test(recorded_states_are_restored),
-        cmocka_unit_test(other_versions_are_refused),
-        cmocka_unit_test(records_may_grow),
-    };
-    return cmocka_run_group_tests(tests, make_state, NULL);
-}
+TESTS_BETWEEN(make_state, NULL)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The longest step of an event loop: what is long is seen, and what is short costs no system call. */
-#include "cmocka_all.h"
-
-#include <stdbool.h>
+#include "cases.h"
 
 #include "common/steps.h"
 
@@ -14,10 +12,9 @@ static void work_for(int64_t ns)
         continue;
 }
 
-static void a_long_step_among_short_ones_is_seen(void **state)
+TEST_ALONE(a_long_step_among_short_ones_is_seen)
 {
     struct rsmd_steps steps = {.longest_ns = 0};
-    (void)state;
     rsmd_steps_begin(&steps);
     for (unsigned i = 0; i < 1000; i++) {
         work_for(i == 500 ? 20 * MS : 10 * US);
@@ -27,11 +24,10 @@ static void a_long_step_among_short_ones_is_seen(void **state)
 }
 
 /* Time asleep is not work. */
-static void short_steps_do_not_add_up(void **state)
+TEST_ALONE(short_steps_do_not_add_up)
 {
     struct rsmd_steps steps = {.longest_ns = 0};
     const struct timespec pause = {.tv_nsec = 5 * MS};
-    (void)state;
     rsmd_steps_begin(&steps);
     for (unsigned i = 0; i < 5000; i++) {
         work_for(10 * US);
@@ -42,11 +38,10 @@ static void short_steps_do_not_add_up(void **state)
     assert_in_range(steps.longest_ns, 10 * US, 2 * MS);
 }
 
-static void short_steps_are_not_read_one_by_one(void **state)
+TEST_ALONE(short_steps_are_not_read_one_by_one)
 {
     struct rsmd_steps steps = {.longest_ns = 0};
     unsigned read = 0;
-    (void)state;
     rsmd_steps_begin(&steps);
     int64_t begun = rsm_clock_ns();
     for (unsigned i = 0; i < ROUNDS; i++) {
@@ -56,14 +51,4 @@ static void short_steps_are_not_read_one_by_one(void **state)
     }
     int64_t took = rsm_clock_ns() - begun;
     assert_in_range(read, 0, took / RSMD_STEPS_UNREAD_NS + 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_long_step_among_short_ones_is_seen),
-        cmocka_unit_test(short_steps_do_not_add_up),
-        cmocka_unit_test(short_steps_are_not_read_one_by_one),
-    };
-    return cmocka_run_group_tests_name("rsmd step clock", tests, NULL, NULL);
 }

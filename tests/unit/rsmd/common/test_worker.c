@@ -5,10 +5,8 @@
 #include "common/worker.h"
 
 #include <event2/event.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 
 enum { LONG_MS = 30000, CHAIN = 4 };
 
@@ -24,7 +22,6 @@ struct link {
 
 static void run(struct rsmd_job *job)
 {
-    (void)job;
     usleep(2000);
 }
 
@@ -54,7 +51,6 @@ static void submit(int left, int *counter)
 
 static int set_up(void **state)
 {
-    (void)state;
     base = event_base_new();
     assert_non_null(base);
     worker = rsmd_worker_new(base, &limits);
@@ -64,22 +60,21 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     rsmd_worker_end(worker);
     event_base_free(base);
     return 0;
 }
 
-static void an_idle_one_is_drained_at_once(void **state)
+#define WORKER_TEST(name) TEST_BETWEEN(name, set_up, tear_down)
+
+WORKER_TEST(an_idle_one_is_drained_at_once)
 {
-    (void)state;
     assert_true(rsmd_worker_drain(worker, LONG_MS));
 }
 
-static void drained_with_what_the_ends_submit(void **state)
+WORKER_TEST(drained_with_what_the_ends_submit)
 {
     int ends = 0;
-    (void)state;
     submit(CHAIN - 1, &ends);
     assert_true(rsmd_worker_drain(worker, LONG_MS));
     assert_int_equal(ends, CHAIN);
@@ -93,16 +88,14 @@ static atomic_uint hanging;
 static void run_until_told(struct rsmd_job *job)
 {
     char byte;
-    (void)job;
     atomic_fetch_add(&hanging, 1);
     assert_int_equal(read(pipe_ends[0], &byte, 1), 1);
 }
 
-static void not_longer_than_allowed(void **state)
+WORKER_TEST(not_longer_than_allowed)
 {
     int ends = 0;
     struct link *link = calloc(1, sizeof *link);
-    (void)state;
     assert_non_null(link);
     assert_int_equal(pipe(pipe_ends), 0);
     *link = (struct link){.job = {.run = run_until_told, .done = done, .free = free_link},
@@ -127,12 +120,11 @@ static void submit_of(uint32_t owner, void (*run_it)(struct rsmd_job *job), int 
 }
 
 /* One owner's never return; each other one has as many jobs as threads, submitted after them. */
-static void others_jobs_do_not_wait_for_one_that_hangs(void **state)
+WORKER_TEST(others_jobs_do_not_wait_for_one_that_hangs)
 {
     enum { HANGING = 50, OTHERS = 20 };
     const unsigned others_jobs = OTHERS * limits.threads;
     int ends = 0, others_ends = 0;
-    (void)state;
     assert_int_equal(pipe(pipe_ends), 0);
     atomic_store(&hanging, 0);
     for (int i = 0; i < HANGING; i++)
@@ -150,16 +142,4 @@ static void others_jobs_do_not_wait_for_one_that_hangs(void **state)
     assert_int_equal(ends, HANGING);
     close(pipe_ends[0]);
     close(pipe_ends[1]);
-}
-
-int main(void)
-{
-#define WORKER_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        WORKER_TEST(an_idle_one_is_drained_at_once),
-        WORKER_TEST(drained_with_what_the_ends_submit),
-        WORKER_TEST(not_longer_than_allowed),
-        WORKER_TEST(others_jobs_do_not_wait_for_one_that_hangs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,7 @@
 #ifndef TESTS_RSMD_CONF_TEXT_H
 #define TESTS_RSMD_CONF_TEXT_H
 
-#include <string.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "conf/conf.h"
 
 static struct rsmd_conf conf;

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
-#include <string.h>
-
 #include "conf_file.h"
 #include "conf_text.h"
 
 /* As many nodes as one likes, in any order. */
-static void many_nodes(void **state)
+TEST_ALONE(many_nodes)
 {
-    (void)state;
     enum { NODES = 1000 };
     static char text[NODES * 64];
     size_t used = 0;
@@ -39,11 +35,10 @@ static void many_nodes(void **state)
 }
 
 /* Values as other formats have them. */
-static void values_of_other_formats(void **state)
+TEST_ALONE(values_of_other_formats)
 {
     static const char *const wrong[] = {"a # comment", "a\t#", "# a", "\"a\"", "'a'", "a b", "a,b"};
     char text[64];
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         snprintf(text, sizeof text, "[node 1]\nhost = %s\n", wrong[i]);
         assert_false(parse(text));
@@ -54,9 +49,8 @@ static void values_of_other_formats(void **state)
     assert_string_equal(conf.controllers[0].device, "/dev/x#1");
 }
 
-static void numbers_of_adapters(void **state)
+TEST_ALONE(numbers_of_adapters)
 {
-    (void)state;
     rsmd_conf_defaults(&conf);
     assert_string_equal(rsmd_conf_adapter(&conf, 0)->name, "sci0");
     assert_null(rsmd_conf_adapter(&conf, 1));
@@ -73,9 +67,8 @@ static void numbers_of_adapters(void **state)
     assert_null(rsmd_conf_adapter(&conf, UINT32_MAX));
 }
 
-static void complete_file(void **state)
+TEST_ALONE(complete_file)
 {
-    (void)state;
     assert_true(parse("# cluster\n"
                       "[node 1]\n"
                       "host = alpha.example.org\n"
@@ -115,9 +108,8 @@ static void complete_file(void **state)
     assert_true(conf.ineffective_keys);
 }
 
-static void absent_things(void **state)
+TEST_ALONE(absent_things)
 {
-    (void)state;
     rsmd_conf_free(&conf);
     parsed = false;
     rsmd_conf_defaults(&conf);
@@ -143,9 +135,8 @@ static uint32_t tunable(const char *controller, enum mapping_tunable which)
 }
 
 /* The controller's own section goes before the common one, wherever either is. */
-static void mappings(void **state)
+TEST_ALONE(mappings)
 {
-    (void)state;
     enum { NOT_GIVEN = UINT32_MAX - 1 };
     assert_true(parse("[map SCI]\nmode = precise\nrefresh-us = 0\ntrap = sigbus\n"
                       "[controller sci0]\ntransport = shm\n[controller sci1]\ntransport = shm\n"
@@ -165,9 +156,8 @@ static void mappings(void **state)
 }
 
 /* What address = takes, and what it is not taken for. */
-static void addresses(void **state)
+TEST_ALONE(addresses)
 {
-    (void)state;
     static const struct {
         const char *text;
         const char *host; /* NULL: refused */
@@ -219,12 +209,11 @@ static void addresses(void **state)
 }
 
 /* Nobody on a network is believed without a proof unless the file says nothing but loopback. */
-static void authentication(void **state)
+TEST_ALONE(authentication)
 {
-    (void)state;
     static const char *const loopback[] = {"127.0.0.1", "127.200.3.4:99", "[::1]", "localhost"};
-    static const char *const far[] = {"10.0.0.1", "alpha", "[fd00::1]:99", "localhost.example.org",
-                                      "128.0.0.1"};
+    static const char *const remote[] = {"10.0.0.1", "alpha", "[fd00::1]:99",
+                                         "localhost.example.org", "128.0.0.1"};
     char text[256];
     assert_true(parse("[node 1]\nhost = a\n"));
     assert_false(rsmd_conf_has_address(&conf));
@@ -238,8 +227,8 @@ static void authentication(void **state)
         assert_true(parse(text));
         assert_int_equal(conf.auth, RSMD_AUTH_MUNGE);
     }
-    for (unsigned i = 0; i < sizeof far / sizeof far[0]; i++) {
-        snprintf(text, sizeof text, "[node 1]\nhost = a\naddress = %s\n", far[i]);
+    for (unsigned i = 0; i < sizeof remote / sizeof remote[0]; i++) {
+        snprintf(text, sizeof text, "[node 1]\nhost = a\naddress = %s\n", remote[i]);
         assert_true(parse(text));
         assert_int_equal(conf.auth, RSMD_AUTH_MUNGE);
         strcat(text, "[cluster]\nauth = none\n");
@@ -251,9 +240,8 @@ static void authentication(void **state)
 }
 
 /* What a daemon of root does not do without being told to. */
-static void trust(void **state)
+TEST_ALONE(trust)
 {
-    (void)state;
     static const struct {
         const char *text;
         unsigned line; /* 0: it is good */
@@ -279,9 +267,8 @@ static void trust(void **state)
     }
 }
 
-static void local_hosts(void **state)
+TEST_ALONE(local_hosts)
 {
-    (void)state;
     assert_true(rsmd_host_is_local("localhost", "alpha"));
     assert_true(rsmd_host_is_local("127.0.0.1", "alpha"));
     assert_true(rsmd_host_is_local("::1", "alpha"));
@@ -294,9 +281,8 @@ static void local_hosts(void **state)
     assert_false(rsmd_host_is_local("10.0.0.1", "10"));
 }
 
-static void own_node(void **state)
+TEST_ALONE(own_node)
 {
-    (void)state;
     char why[200] = "";
     assert_true(parse(""));
     assert_int_equal(rsmd_conf_own_node(&conf, 0, "alpha", why, sizeof why), 1);
@@ -315,20 +301,4 @@ static void own_node(void **state)
                         "no node of the configuration is on host gamma: say which with --node");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_adapters),
-        cmocka_unit_test(values_of_other_formats),
-        cmocka_unit_test(many_nodes),
-        cmocka_unit_test(complete_file),
-        cmocka_unit_test(absent_things),
-        cmocka_unit_test(addresses),
-        cmocka_unit_test(authentication),
-        cmocka_unit_test(mappings),
-        cmocka_unit_test(local_hosts),
-        cmocka_unit_test(own_node),
-        cmocka_unit_test(trust),
-    };
-    return cmocka_run_group_tests(tests, NULL, free_last);
-}
+TESTS_BETWEEN(NULL, free_last)

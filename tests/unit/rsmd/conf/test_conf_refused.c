@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Configurations that are refused, and what is said of them. */
-#include <stdio.h>
-#include <string.h>
-
 #include "conf_text.h"
 
 /* All of them, in the order of the file, and no more than there is room for. */
-static void mistakes_are_collected(void **state)
+TEST_ALONE(mistakes_are_collected)
 {
     enum { MANY = 3 * RSMD_CONF_ERRORS_MAX };
     static struct rsmd_conf_errors errors;
     static struct rsmd_conf found;
     char text[MANY * 24];
     size_t used = 0;
-    (void)state;
     for (int i = 0; i < MANY; i++)
         used += (size_t)snprintf(text + used, sizeof text - used,
                                  i % 2 == 0 ? "[node %d]\n" : "nothing = %d\n", i + 1);
@@ -154,9 +150,8 @@ static const struct {
      "expected key = value, a [section] or a comment"},
 };
 
-static void wrong_lines(void **state)
+TEST_ALONE(wrong_lines)
 {
-    (void)state;
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_false(parse(wrong[i].text));
         assert_string_equal(error.text, wrong[i].expected);
@@ -164,9 +159,8 @@ static void wrong_lines(void **state)
     }
 }
 
-static void lines_too_long(void **state)
+TEST_ALONE(lines_too_long)
 {
-    (void)state;
     char text[1000] = "[controller sci0]\noptions = ";
     memset(text + strlen(text), 'x', 600);
     assert_false(parse(text));
@@ -179,9 +173,8 @@ static void lines_too_long(void **state)
     assert_int_equal(error.line, 2);
 }
 
-static void too_many_controllers(void **state)
+TEST_ALONE(too_many_controllers)
 {
-    (void)state;
     char text[RSMD_CONF_CONTROLLERS_MAX * 64 + 64] = "";
     for (int i = 0; i <= RSMD_CONF_CONTROLLERS_MAX; i++)
         sprintf(text + strlen(text), "[controller c%d]\ntransport = shm\n", i);
@@ -190,9 +183,8 @@ static void too_many_controllers(void **state)
     assert_int_equal(error.line, 2 * RSMD_CONF_CONTROLLERS_MAX + 1);
 }
 
-static void controller_names(void **state)
+TEST_ALONE(controller_names)
 {
-    (void)state;
     char type[RSM_PROTO_NAME_MAX], longest[RSM_PROTO_NAME_MAX + 1];
     uint32_t unit;
     assert_true(rsmd_controller_name_split("sci007", type, &unit));
@@ -215,12 +207,4 @@ static void controller_names(void **state)
     assert_true(rsmd_controller_name_split(longest, type, &unit));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mistakes_are_collected), cmocka_unit_test(wrong_lines),
-        cmocka_unit_test(lines_too_long),         cmocka_unit_test(too_many_controllers),
-        cmocka_unit_test(controller_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, free_last);
-}
+TESTS_BETWEEN(NULL, free_last)

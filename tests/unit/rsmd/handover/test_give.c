@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A program that could not go on is not executed in the place of one that serves. */
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "common/snapshot.h"
 #include "peer.h"
 
@@ -39,9 +30,8 @@ static bool says(int log, const char *what)
     return strstr(lines, what) != NULL;
 }
 
-static void bad_configuration_is_refused(void **state)
+TEST_ALONE(bad_configuration_is_refused)
 {
-    (void)state;
     struct daemon daemon;
     const struct timespec pause = {.tv_nsec = 5000000};
     int log = start_logging(&daemon);
@@ -67,9 +57,8 @@ static int ask_program(const char *version)
     return rsmd_run_to_end(arguments);
 }
 
-static void versions_are_told_apart(void **state)
+TEST_ALONE(versions_are_told_apart)
 {
-    (void)state;
     char version[16];
     snprintf(version, sizeof version, "%d", (int)RSMD_SNAPSHOT_VERSION);
     assert_int_equal(ask_program(version), 0);
@@ -77,13 +66,4 @@ static void versions_are_told_apart(void **state)
     assert_int_equal(ask_program(version), 1);
     assert_int_equal(ask_program("0"), 1);
     assert_int_equal(ask_program("x"), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_configuration_is_refused),
-        cmocka_unit_test(versions_are_told_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors that wait in a socket for a successor. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "handover/internal.h"
 
 enum { MANY = 30000 };
@@ -25,9 +14,8 @@ static unsigned open_descriptors(void)
 }
 
 /* A pipe whose ends differ is enough to tell an order: it is given alternately. */
-static void all_come_out_in_order(void **state)
+TEST_ALONE(all_come_out_in_order)
 {
-    (void)state;
     int ends[2], *given = malloc(MANY * sizeof *given), *taken;
     struct stat first, second;
     struct rlimit limit;
@@ -64,7 +52,7 @@ static void all_come_out_in_order(void **state)
 }
 
 /* With a buffer as small as the kernel makes it, the same descriptors take many sockets. */
-static void small_buffers_suffice(void **state)
+TEST_ALONE(small_buffers_suffice)
 {
     int whole = rsmd_queue_buffer;
     rsmd_queue_buffer = 1;
@@ -72,9 +60,8 @@ static void small_buffers_suffice(void **state)
     rsmd_queue_buffer = whole;
 }
 
-static void nothing_stays_open_of_many_sockets(void **state)
+TEST_ALONE(nothing_stays_open_of_many_sockets)
 {
-    (void)state;
     enum { COUNT = 6000 };
     unsigned before = open_descriptors();
     int whole = rsmd_queue_buffer, given[COUNT], *taken;
@@ -101,9 +88,8 @@ static void nothing_stays_open_of_many_sockets(void **state)
     rsmd_queue_buffer = whole;
 }
 
-static void nothing_stays_open(void **state)
+TEST_ALONE(nothing_stays_open)
 {
-    (void)state;
     unsigned before = open_descriptors();
     int given[600];
     for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
@@ -127,9 +113,8 @@ static void close_all(int *fds, uint32_t count)
 }
 
 /* The others come, in their places. */
-static void one_that_is_refused_is_left_out(void **state)
+TEST_ALONE(one_that_is_refused_is_left_out)
 {
-    (void)state;
     enum { COUNT = 1000 };
     static const uint32_t refused[] = {7, 249, 250, 251, 777, COUNT - 1};
     unsigned before = open_descriptors();
@@ -179,9 +164,8 @@ static bool first_ones_come(int buffer)
     return came >= ALLOWED / 2 && came < COUNT && !rest;
 }
 
-static void too_many_on_their_way_leave_out_the_last(void **state)
+TEST_ALONE(too_many_on_their_way_leave_out_the_last)
 {
-    (void)state;
     enum { NOBODY = 65534 };
     int status;
     if (geteuid() != 0)
@@ -196,9 +180,8 @@ static void too_many_on_their_way_leave_out_the_last(void **state)
 }
 
 /* Who may have fewer than were given gets those that he may have. */
-static void fewer_are_taken_than_given(void **state)
+TEST_ALONE(fewer_are_taken_than_given)
 {
-    (void)state;
     enum { COUNT = 600, MOST = 300 };
     unsigned before = open_descriptors(), came = 0;
     struct rlimit limit, few;
@@ -220,9 +203,8 @@ static void fewer_are_taken_than_given(void **state)
 }
 
 /* Messages that somebody else has written. */
-static void other_messages_are_refused(void **state)
+TEST_ALONE(other_messages_are_refused)
 {
-    (void)state;
     const struct {
         uint32_t words[4];
         size_t bytes;
@@ -250,19 +232,4 @@ static void other_messages_are_refused(void **state)
     assert_int_equal(rsmd_queue_empty(plain, &taken), 0);
     close(plain);
     assert_int_equal(open_descriptors(), before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_come_out_in_order),
-        cmocka_unit_test(nothing_stays_open),
-        cmocka_unit_test(small_buffers_suffice),
-        cmocka_unit_test(nothing_stays_open_of_many_sockets),
-        cmocka_unit_test(one_that_is_refused_is_left_out),
-        cmocka_unit_test(too_many_on_their_way_leave_out_the_last),
-        cmocka_unit_test(fewer_are_taken_than_given),
-        cmocka_unit_test(other_messages_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
-
 #include "node/access.h"
-#include "cmocka_all.h"
+#include "cases.h"
 
 enum { R = RSM_RIGHT_READ, W = RSM_RIGHT_WRITE, RW = R | W, OWN = 1 };
 
@@ -12,9 +10,8 @@ static enum rsm_status check(uint32_t node, uint32_t permission, bool loopback)
     return rsmd_access_check_list(&entry, 1, loopback, OWN);
 }
 
-static void list_lengths(void **state)
+TEST_ALONE(list_lengths)
 {
-    (void)state;
     struct rsm_acl_entry acl[RSM_PROTO_ACL_MAX + 1];
     for (unsigned i = 0; i < RSM_PROTO_ACL_MAX + 1; i++)
         acl[i] = (struct rsm_acl_entry){.node = OWN, .permission = 0600};
@@ -25,9 +22,8 @@ static void list_lengths(void **state)
     assert_int_equal(rsmd_access_check_list(acl, 65, false, OWN), RSM_ST_BAD_RIGHTS);
 }
 
-static void list_entries(void **state)
+TEST_ALONE(list_entries)
 {
-    (void)state;
     assert_int_equal(check(0, 0666, false), RSM_ST_OK);
     assert_int_equal(check(65535, 0666, false), RSM_ST_OK);
     assert_int_equal(check(65536, 0666, false), RSM_ST_BAD_RIGHTS);
@@ -79,9 +75,8 @@ static void expect_rights(const struct rsmd_access *access, uint32_t node,
     }
 }
 
-static void users_without_list(void **state)
+TEST_ALONE(users_without_list)
 {
-    (void)state;
     for (unsigned i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         struct rsmd_access access = {.uid = 100, .gid = 200, .mode = modes[i].mode};
         expect_rights(&access, OWN, modes[i].who, modes[i].granted);
@@ -89,9 +84,8 @@ static void users_without_list(void **state)
     }
 }
 
-static void users_with_list(void **state)
+TEST_ALONE(users_with_list)
 {
-    (void)state;
     for (unsigned i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         struct rsmd_access access = {.uid = 100,
                                      .gid = 200,
@@ -103,9 +97,8 @@ static void users_with_list(void **state)
     }
 }
 
-static void nodes_of_a_list(void **state)
+TEST_ALONE(nodes_of_a_list)
 {
-    (void)state;
     struct rsmd_access access = {.uid = 100,
                                  .gid = 200,
                                  .mode = 0666,
@@ -124,32 +117,19 @@ static void nodes_of_a_list(void **state)
     assert_int_equal(rsmd_access_decide(&access, 9, &owner, 1), RSM_ST_NOT_TO_NODE);
 }
 
-static void rights_that_do_not_exist(void **state)
+TEST_ALONE(rights_that_do_not_exist)
 {
-    (void)state;
     struct rsmd_access access = {.uid = 100, .gid = 200, .mode = 0777};
     assert_int_equal(rsmd_access_decide(&access, OWN, &owner, 1), RSM_ST_DENIED);
     assert_int_equal(rsmd_access_decide(&access, OWN, &owner, 8 | R), RSM_ST_DENIED);
     assert_int_equal(rsmd_access_decide(&access, OWN, &root, 1), RSM_ST_DENIED);
 }
 
-static void users_of_a_daemon(void **state)
+TEST_ALONE(users_of_a_daemon)
 {
-    (void)state;
     assert_int_equal(rsmd_access_service(100, 100), RSMD_SERVICE_ALL);
     assert_int_equal(rsmd_access_service(100, 0), RSMD_SERVICE_LOOK);
     assert_int_equal(rsmd_access_service(100, 101), RSMD_SERVICE_NONE);
     assert_int_equal(rsmd_access_service(0, 0), RSMD_SERVICE_ALL);
     assert_int_equal(rsmd_access_service(0, 100), RSMD_SERVICE_NONE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(list_lengths),       cmocka_unit_test(list_entries),
-        cmocka_unit_test(users_without_list), cmocka_unit_test(users_with_list),
-        cmocka_unit_test(nodes_of_a_list),    cmocka_unit_test(rights_that_do_not_exist),
-        cmocka_unit_test(users_of_a_daemon),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segments that have their id from creation to end, and states that say who can connect. */
-#include <unistd.h>
-
 #include "peer.h"
 
 enum { ID = 0x700000, RIGHTS = 6 };
@@ -12,7 +10,6 @@ static int owner, other; /* processes of the node */
 
 static int start(void **state)
 {
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     daemon_start(&daemon_1, NULL, "--embedded");
     owner = peer_hello(&daemon_1);
@@ -22,7 +19,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     close(owner);
     close(other);
     daemon_stop(&daemon_1);
@@ -116,9 +112,8 @@ static enum rsm_status connect_to(int socket, uint32_t segment_id, uint32_t flag
 
 /* ------------------------------------------------------------------ tests */
 
-static void an_id_is_taken_from_creation_to_end(void **state)
+TEST_ALONE(an_id_is_taken_from_creation_to_end)
 {
-    (void)state;
     struct made first = claimed(owner, ID), second;
     assert_int_equal(create(other, RSM_CLAIM_ID, ID, 0, &second), RSM_ST_ID_IN_USE);
     assert_int_equal(create(owner, RSM_CLAIM_ID, ID, 0, &second), RSM_ST_ID_IN_USE);
@@ -142,9 +137,8 @@ static void an_id_is_taken_from_creation_to_end(void **state)
     assert_int_equal(destroy(owner, first.id, NULL), RSM_ST_OK);
 }
 
-static void the_state_says_who_can_connect(void **state)
+TEST_ALONE(the_state_says_who_can_connect)
 {
-    (void)state;
     struct rsm_import_connect_reply import;
     struct made made;
     uint32_t was;
@@ -185,9 +179,8 @@ static void the_state_says_who_can_connect(void **state)
     assert_int_equal(destroy(owner, made.id, NULL), RSM_ST_OK);
 }
 
-static void a_liar_changes_no_state(void **state)
+TEST_ALONE(a_liar_changes_no_state)
 {
-    (void)state;
     struct made made = claimed(owner, ID);
     const struct rsm_export_state_request good = {RSM_EVENT_EXPORT, made.id,           0,
                                                   RSM_SEGMENT_NEW,  RSM_SEGMENT_READY, 0};
@@ -219,9 +212,8 @@ static enum rsm_status defer(int socket, uint32_t id)
     return ask(socket, &msg);
 }
 
-static void those_who_share_it_have_it_in_common(void **state)
+TEST_ALONE(those_who_share_it_have_it_in_common)
 {
-    (void)state;
     struct rsm_import_connect_reply part = {0}, import = {0};
     struct made made = claimed(owner, ID), another;
     uint32_t was;
@@ -254,9 +246,8 @@ static void those_who_share_it_have_it_in_common(void **state)
     assert_int_equal(disconnect(other, import.import), RSM_ST_OK);
 }
 
-static void sharing_ends_with_the_process_that_exports(void **state)
+TEST_ALONE(sharing_ends_with_the_process_that_exports)
 {
-    (void)state;
     struct rsm_import_connect_reply part;
     int third = peer_hello(&daemon_1);
     struct made made = claimed(third, ID);
@@ -275,9 +266,8 @@ static void sharing_ends_with_the_process_that_exports(void **state)
     assert_int_equal(disconnect(other, part.import), RSM_ST_OK);
 }
 
-static void an_importer_that_asks_late_is_told_that_it_is_to_leave(void **state)
+TEST_ALONE(an_importer_that_asks_late_is_told_that_it_is_to_leave)
 {
-    (void)state;
     struct rsm_import_connect_reply import;
     struct made made = claimed(owner, ID);
     assert_int_equal(tell_memory(owner, &made, ID), RSM_ST_OK);
@@ -298,15 +288,4 @@ static void an_importer_that_asks_late_is_told_that_it_is_to_leave(void **state)
     assert_int_equal(disconnect(other, import.import), RSM_ST_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_id_is_taken_from_creation_to_end),
-        cmocka_unit_test(the_state_says_who_can_connect),
-        cmocka_unit_test(a_liar_changes_no_state),
-        cmocka_unit_test(those_who_share_it_have_it_in_common),
-        cmocka_unit_test(sharing_ends_with_the_process_that_exports),
-        cmocka_unit_test(an_importer_that_asks_late_is_told_that_it_is_to_leave),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+TESTS_BETWEEN(start, stop)

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connecting: the order of refusals, users, nodes, what is handed over. */
-#include <fcntl.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "fixture.h"
 
-static void refusals_in_order(void **state)
+TEST_ALONE(refusals_in_order)
 {
-    (void)state;
     int socket = peer_hello(&daemon_1);
     assert_int_equal(connect_on(socket, "sci1", 9, 0x600000, 1, NULL), RSM_ST_NO_CONTROLLER);
     assert_int_equal(connect_on(socket, "loopback", 9, 0x600000, 1, NULL), RSM_ST_NO_CONTROLLER);
@@ -25,9 +19,8 @@ static void refusals_in_order(void **state)
     close(socket);
 }
 
-static void own_node_through_any_controller(void **state)
+TEST_ALONE(own_node_through_any_controller)
 {
-    (void)state;
     struct rsm_import_connect_reply a, b;
     int socket = peer_hello(&daemon_1);
     publish_page(socket, 0x600001, 0600);
@@ -39,9 +32,8 @@ static void own_node_through_any_controller(void **state)
 }
 
 /* The descriptors of an offer reach the exporter's memory with exactly the rights granted. */
-static void descriptors_carry_the_rights(void **state)
+TEST_ALONE(descriptors_carry_the_rights)
 {
-    (void)state;
     int socket = peer_hello(&daemon_1);
     struct rsm_packet_fds memory, offer;
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC,
@@ -72,9 +64,8 @@ static void descriptors_carry_the_rights(void **state)
 
 /* ------------------------------------------------------------------ other nodes */
 
-static void clients_of_other_nodes(void **state)
+TEST_ALONE(clients_of_other_nodes)
 {
-    (void)state;
     struct rsm_import_connect_reply import;
     int exporter = peer_hello(&daemon_1), importer = peer_hello_as(&daemon_1, 2);
     publish_page(exporter, 0x600003, 0600);
@@ -97,9 +88,8 @@ static void clients_of_other_nodes(void **state)
     close(importer);
 }
 
-static void loopback_segments_stay_on_their_node(void **state)
+TEST_ALONE(loopback_segments_stay_on_their_node)
 {
-    (void)state;
     int exporter = peer_hello(&daemon_1), importer = peer_hello_as(&daemon_1, 2);
     struct rsm_msg msg = {
         .type = RSM_MSG_EXPORT_CREATE,
@@ -115,9 +105,8 @@ static void loopback_segments_stay_on_their_node(void **state)
     close(importer);
 }
 
-static void lists_name_the_importers_node(void **state)
+TEST_ALONE(lists_name_the_importers_node)
 {
-    (void)state;
     const struct rsm_acl_entry acl = {2, 0600};
     int exporter = peer_hello(&daemon_1), near = peer_hello(&daemon_1);
     int second = peer_hello_as(&daemon_1, 2), third = peer_hello_as(&daemon_1, 3);
@@ -173,11 +162,9 @@ static int export_and_wait(const void *argument)
     return 0;
 }
 
-static void users_and_groups(void **state)
+TEST_ALONE(users_and_groups)
 {
-    (void)state;
-    if (geteuid() != 0)
-        skip();
+    case_needs_root();
     int up[2], down[2];
     char byte;
     assert_int_equal(pipe(up), 0);
@@ -221,11 +208,9 @@ static int use_inherited(const void *argument)
     return (int)connect_on(*socket, "sci0", 1, 0x600020, 6, NULL);
 }
 
-static void the_sender_counts(void **state)
+TEST_ALONE(the_sender_counts)
 {
-    (void)state;
-    if (geteuid() != 0)
-        skip();
+    case_needs_root();
     int socket = peer_hello(&daemon_1);
     publish_page(socket, 0x600020, 0600);
     assert_int_equal(as_user(4003, 9, 0, use_inherited, &socket), RSM_ST_DENIED);
@@ -233,17 +218,4 @@ static void the_sender_counts(void **state)
     close(socket);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals_in_order),
-        cmocka_unit_test(own_node_through_any_controller),
-        cmocka_unit_test(descriptors_carry_the_rights),
-        cmocka_unit_test(clients_of_other_nodes),
-        cmocka_unit_test(loopback_segments_stay_on_their_node),
-        cmocka_unit_test(lists_name_the_importers_node),
-        cmocka_unit_test(users_and_groups),
-        cmocka_unit_test(the_sender_counts),
-    };
-    return cmocka_run_group_tests(tests, daemon_setup, daemon_teardown);
-}
+TESTS_BETWEEN(daemon_setup, daemon_teardown)

@@ -1,16 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Event cells and pipes: who gets which. */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "peer.h"
 
 static struct daemon daemon_1;
@@ -22,7 +11,6 @@ static struct rsm_import_connect_reply first, second;
 /* A segment of one process and two connections of another. */
 static int set_up(void **state)
 {
-    (void)state;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     daemon_start(&daemon_1, NULL, NULL);
     table = gentable_map(&daemon_1);
@@ -40,7 +28,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     gentable_unmap(table);
     close(exporter);
     close(importer);
@@ -71,9 +58,10 @@ static ino_t inode_of(struct rsm_packet_fds *fds)
     return what.st_ino;
 }
 
-static void a_cell_is_sealed_and_writable(void **state)
+#define EVENT_TEST(name) TEST_BETWEEN(name, set_up, tear_down)
+
+EVENT_TEST(a_cell_is_sealed_and_writable)
 {
-    (void)state;
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
     assert_int_equal(
@@ -91,9 +79,8 @@ static void a_cell_is_sealed_and_writable(void **state)
     rsm_packet_fds_close(&fds);
 }
 
-static void both_ends_get_the_same_cell(void **state)
+EVENT_TEST(both_ends_get_the_same_cell)
 {
-    (void)state;
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
     /* A post before the owner looks must not be lost: the counter lives from then on. */
@@ -117,9 +104,8 @@ static void both_ends_get_the_same_cell(void **state)
     assert_int_equal(fds.count, 0);
 }
 
-static void the_exporter_reaches_all_connections(void **state)
+EVENT_TEST(the_exporter_reaches_all_connections)
 {
-    (void)state;
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
     struct rsm_event_receivers_reply *reply = &msg.u.event_receivers_reply;
@@ -154,9 +140,8 @@ static void the_exporter_reaches_all_connections(void **state)
     rsm_packet_fds_close(&fds);
 }
 
-static void many_connections_are_paged(void **state)
+EVENT_TEST(many_connections_are_paged)
 {
-    (void)state;
     enum { MORE = 100 };
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
@@ -180,9 +165,8 @@ static void many_connections_are_paged(void **state)
         assert_true(names[i] > names[i - 1]);
 }
 
-static void peers_after_the_end(void **state)
+EVENT_TEST(peers_after_the_end)
 {
-    (void)state;
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
     assert_int_equal(unpublish(exporter, export_id.export_id, 0, NULL), RSM_ST_OK);
@@ -204,9 +188,8 @@ static void peers_after_the_end(void **state)
     assert_int_equal(msg.u.event_receivers_reply.total, 0);
 }
 
-static void handles_of_others(void **state)
+EVENT_TEST(handles_of_others)
 {
-    (void)state;
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
     int stranger = peer_hello(&daemon_1);
@@ -288,9 +271,8 @@ static enum rsm_status ring_importer(uint32_t peer)
     return status;
 }
 
-static void doorbells_are_rung(void **state)
+EVENT_TEST(doorbells_are_rung)
 {
-    (void)state;
     int ends[2];
     assert_int_equal(get_end(exporter, RSM_EVENT_EXPORT, export_id.export_id, 1, &ends[1]),
                      RSM_ST_NOT_FOUND);
@@ -313,9 +295,8 @@ static void doorbells_are_rung(void **state)
     assert_int_equal(ring_exporter(0), RSM_ST_NOT_FOUND);
 }
 
-static void doorbells_of_imports(void **state)
+EVENT_TEST(doorbells_of_imports)
 {
-    (void)state;
     int replaced[2], ends[2];
     arm(importer, RSM_EVENT_IMPORT, second.import, replaced);
     arm(importer, RSM_EVENT_IMPORT, second.import, ends);
@@ -333,9 +314,8 @@ static void doorbells_of_imports(void **state)
 
 /* Whoever has the end that is polled cannot leave anything where the daemon would have to close it: not in
  * its end, and not in that one while the daemon has it. */
-static void nothing_is_left_in_a_doorbell(void **state)
+EVENT_TEST(nothing_is_left_in_a_doorbell)
 {
-    (void)state;
     int ends[2];
     struct sockaddr nobody = {.sa_family = AF_UNSPEC};
     union {
@@ -382,9 +362,8 @@ static rlim_t all_in_use(void)
 }
 
 /* An importer for which no counter can be made misses the event and is told; the others get it. */
-static void an_importer_without_counter(void **state)
+EVENT_TEST(an_importer_without_counter)
 {
-    (void)state;
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
     struct rlimit usual;
@@ -422,22 +401,4 @@ static void an_importer_without_counter(void **state)
     close(fds.fds[1]);
     fds.count = 1;
     assert_int_equal(inode_of(&fds), cell);
-}
-
-int main(void)
-{
-#define EVENT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        EVENT_TEST(a_cell_is_sealed_and_writable),
-        EVENT_TEST(both_ends_get_the_same_cell),
-        EVENT_TEST(the_exporter_reaches_all_connections),
-        EVENT_TEST(many_connections_are_paged),
-        EVENT_TEST(peers_after_the_end),
-        EVENT_TEST(handles_of_others),
-        EVENT_TEST(doorbells_are_rung),
-        EVENT_TEST(doorbells_of_imports),
-        EVENT_TEST(nothing_is_left_in_a_doorbell),
-        EVENT_TEST(an_importer_without_counter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

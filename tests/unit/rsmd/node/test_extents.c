@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Extents that take long to make and to free, and clients that do not wait for them. */
 #include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "peer.h"
 
@@ -20,7 +13,6 @@ static uint64_t page, large;
 
 static int start(void **state)
 {
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     large = 2 * (uint64_t)RSM_EXTENT_SMALL;
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
@@ -34,23 +26,15 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     close(watcher);
     daemon_stop(&daemon_1);
     return 0;
 }
 
-static struct rsm_inspect_reply totals(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(watcher, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply;
-}
-
 static void await_bytes(uint64_t bytes)
 {
     struct timespec pause = {.tv_nsec = 5000000};
-    for (int waited = 0; totals().exported_bytes != bytes; waited += 5) {
+    for (int waited = 0; inspect_exports(watcher).exported_bytes != bytes; waited += 5) {
         assert_in_range(waited, 0, PEER_WAIT_MS);
         nanosleep(&pause, NULL);
     }
@@ -93,9 +77,8 @@ static struct rsm_msg create_of(uint64_t length)
 
 /* ------------------------------------------------------------------ replies */
 
-static void others_of_its_requests_overtake(void **state)
+TEST_ALONE(others_of_its_requests_overtake)
 {
-    (void)state;
     struct rsm_packet_fds fds;
     int socket = peer_hello(&daemon_1);
     tell(socket, alloc_of(large), 100);
@@ -122,7 +105,7 @@ static void others_of_its_requests_overtake(void **state)
         if (is_create)
             export_id = msg.u.export_create_reply.export_id;
     }
-    assert_int_equal(totals().exported_bytes, 2 * large + page);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, 2 * large + page);
     /* They are as good as any. */
     assert_int_equal(publish(socket, export_id, 0x700000, ids[0], large, NULL, 0), RSM_ST_OK);
     struct rsm_import_connect_reply import;
@@ -136,19 +119,18 @@ static void others_of_its_requests_overtake(void **state)
     struct rsm_msg msg = hear(socket, &fds);
     assert_int_equal(msg.sequence, 201);
     assert_int_equal(msg.status, RSM_ST_NOT_FOUND);
-    assert_int_equal(totals().exported_bytes, 2 * large + page);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, 2 * large + page);
     msg = hear(socket, &fds);
     assert_int_equal(msg.sequence, 200);
     assert_int_equal(msg.status, RSM_ST_OK);
-    assert_int_equal(totals().exported_bytes, large + page);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, large + page);
     close(socket);
     await_bytes(0);
 }
 
 /* With as many under way as there may be, further requests wait; none is lost. */
-static void many_at_once(void **state)
+TEST_ALONE(many_at_once)
 {
-    (void)state;
     enum { MANY = 70 };
     bool seen[MANY + 1] = {false};
     struct rsm_packet_fds fds;
@@ -172,26 +154,24 @@ static void many_at_once(void **state)
 /* ------------------------------------------------------------------ clients that go */
 
 /* It pays until what it asked for, which nobody will get, has been made and freed again. */
-static void who_does_not_wait_pays_until_it_is_gone(void **state)
+TEST_ALONE(who_does_not_wait_pays_until_it_is_gone)
 {
-    (void)state;
-    uint32_t segments = totals().segments;
+    uint32_t segments = inspect_exports(watcher).segments;
     int socket = peer_hello(&daemon_1);
     tell(socket, alloc_of(large), 1);
     tell(socket, create_of(large), 2);
-    while (totals().exported_bytes != 2 * large)
+    while (inspect_exports(watcher).exported_bytes != 2 * large)
         continue;
     close(socket);
-    while (totals().clients != 1)
+    while (inspect_exports(watcher).clients != 1)
         continue;
-    assert_int_equal(totals().exported_bytes, 2 * large);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, 2 * large);
     await_bytes(0);
-    assert_int_equal(totals().segments, segments);
+    assert_int_equal(inspect_exports(watcher).segments, segments);
 }
 
-static void its_segments_are_gone_before_its_memory(void **state)
+TEST_ALONE(its_segments_are_gone_before_its_memory)
 {
-    (void)state;
     struct rsm_packet_fds fds;
     struct rsm_import_connect_reply import;
     const struct rsm_generation_table *table = gentable_map(&daemon_1);
@@ -206,7 +186,7 @@ static void its_segments_are_gone_before_its_memory(void **state)
     close(socket);
     await_move(table, import.slot, import.generation);
     assert_int_equal(connect_on(other, "sci0", 1, 0x700001, 6, NULL), RSM_ST_NOT_FOUND);
-    assert_int_equal(totals().exported_bytes, large);
+    assert_int_equal(inspect_exports(watcher).exported_bytes, large);
     /* The id is free at once. */
     publish_page(other, 0x700001, 0600);
     close(other);
@@ -230,9 +210,8 @@ static unsigned threads_of(pid_t pid)
 }
 
 /* One user gets two of them, and they do not stay. */
-static void threads_come_and_go(void **state)
+TEST_ALONE(threads_come_and_go)
 {
-    (void)state;
     enum { JOBS = 6 };
     struct timespec pause = {.tv_nsec = 20000000};
     struct rsm_packet_fds fds;
@@ -240,7 +219,7 @@ static void threads_come_and_go(void **state)
     int socket = peer_hello(&daemon_1);
     for (uint32_t i = 0; i < JOBS; i++)
         tell(socket, alloc_of(large), i);
-    while (totals().exported_bytes != JOBS * large)
+    while (inspect_exports(watcher).exported_bytes != JOBS * large)
         continue;
     for (uint32_t i = 0; i < JOBS; i++) {
         unsigned now = threads_of(daemon_1.pid);
@@ -259,9 +238,8 @@ static void threads_come_and_go(void **state)
 }
 
 /* The daemon does not wait for what takes longer than it has patience for. */
-static void the_end_does_not_wait(void **state)
+TEST_ALONE(the_end_does_not_wait)
 {
-    (void)state;
     struct daemon daemon;
     struct timespec before, after;
     daemon_start(&daemon, "[controller sci0]\ntransport = slow\noptions = 60000\n", NULL);
@@ -279,15 +257,4 @@ static void the_end_does_not_wait(void **state)
     close(socket);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(others_of_its_requests_overtake),
-        cmocka_unit_test(many_at_once),
-        cmocka_unit_test(who_does_not_wait_pays_until_it_is_gone),
-        cmocka_unit_test(its_segments_are_gone_before_its_memory),
-        cmocka_unit_test(threads_come_and_go),
-        cmocka_unit_test(the_end_does_not_wait),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+TESTS_BETWEEN(start, stop)

@@ -1,17 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a fabric tells of importers, through a transport from outside. */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "outside.h"
 #include "peer.h"
 
@@ -45,7 +33,6 @@ static void set_up_with(const char *options, const char *cluster)
 
 static int set_up(void **state)
 {
-    (void)state;
     set_up_with("", "");
     return 0;
 }
@@ -53,7 +40,6 @@ static int set_up(void **state)
 /* Offers end when the test says so. */
 static int set_up_later(void **state)
 {
-    (void)state;
     set_up_with("options = later\n", "[limits]\npeer-timeout-ms = 60000\n");
     return 0;
 }
@@ -61,14 +47,12 @@ static int set_up_later(void **state)
 /* ... or soon. */
 static int set_up_never(void **state)
 {
-    (void)state;
     set_up_with("options = later\n", "[limits]\npeer-timeout-ms = 400\n");
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     close(exporter);
     close(importer);
     close(fifo);
@@ -107,9 +91,10 @@ static void await_pending(const struct rsm_event_counter *cell, uint32_t wanted)
     }
 }
 
-static void signals_reach_the_exporter(void **state)
+#define FABRIC_TEST(name) TEST_BETWEEN(name, set_up, tear_down)
+
+FABRIC_TEST(signals_reach_the_exporter)
 {
-    (void)state;
     tell((struct news_order){.offer = 0, .count = 3}); /* nobody has looked at the counter yet */
     struct rsm_event_counter *cell = open_cell();
     await_pending(cell, 3);
@@ -125,9 +110,8 @@ static void signals_reach_the_exporter(void **state)
     munmap(cell, sizeof *cell);
 }
 
-static void a_doorbell_is_rung_once(void **state)
+FABRIC_TEST(a_doorbell_is_rung_once)
 {
-    (void)state;
     char bytes[4];
     struct rsm_event_counter *cell = open_cell();
     struct rsm_packet_fds ends;
@@ -150,9 +134,8 @@ static void a_doorbell_is_rung_once(void **state)
     munmap(cell, sizeof *cell);
 }
 
-static void a_lost_importer_is_aborted(void **state)
+FABRIC_TEST(a_lost_importer_is_aborted)
 {
-    (void)state;
     tell((struct news_order){.offer = 1, .lost = true});
     await_move(table, second.slot, second.generation);
     assert_int_equal(slot_value(table, first.slot), first.generation);
@@ -171,9 +154,8 @@ static void a_lost_importer_is_aborted(void **state)
     assert_int_equal(destroy(exporter, export_id, NULL), RSM_ST_OK);
 }
 
-static void importers_and_exporters_leave(void **state)
+FABRIC_TEST(importers_and_exporters_leave)
 {
-    (void)state;
     tell((struct news_order){.offer = 0, .count = 1});
     close(exporter);
     await_move(table, first.slot, first.generation);
@@ -200,9 +182,8 @@ static void await_generation(uint32_t wanted)
     }
 }
 
-static void reports_of_link_and_nodes_arrive(void **state)
+FABRIC_TEST(reports_of_link_and_nodes_arrive)
 {
-    (void)state;
     uint32_t before = topology_generation();
     struct news_order node = {.kind = NEWS_OF_NODE, .node = 3, .up = true, .epoch = 1};
     tell(node);
@@ -262,9 +243,10 @@ static void take_answer(void)
     assert_int_equal(reply.status, RSM_ST_OK);
 }
 
-static void an_unpublish_waits_alone(void **state)
+#define LATER_TEST(name) TEST_BETWEEN(name, set_up_later, tear_down)
+
+LATER_TEST(an_unpublish_waits_alone)
 {
-    (void)state;
     begin_unpublish();
     assert_false(is_answered());
     (void)publish_page(exporter, 0x701, 0600); /* its other requests go on */
@@ -279,9 +261,8 @@ static void an_unpublish_waits_alone(void **state)
     assert_int_equal(destroy(exporter, export_id, NULL), RSM_ST_OK);
 }
 
-static void an_exporter_dies_while_it_waits(void **state)
+LATER_TEST(an_exporter_dies_while_it_waits)
 {
-    (void)state;
     begin_unpublish();
     close(exporter);
     exporter = peer_hello(&daemon_1);
@@ -293,9 +274,8 @@ static void an_exporter_dies_while_it_waits(void **state)
 }
 
 /* daemon_end() asserts that it ends in order, and the transport that all offers have ended. */
-static void a_daemon_ends_while_an_unpublish_waits(void **state)
+LATER_TEST(a_daemon_ends_while_an_unpublish_waits)
 {
-    (void)state;
     begin_unpublish();
     assert_false(is_answered());
 }
@@ -311,9 +291,8 @@ static void write_configuration(char path[80])
 }
 
 /* The successor knows nothing of them. */
-static void a_daemon_hands_over_while_an_unpublish_waits(void **state)
+LATER_TEST(a_daemon_hands_over_while_an_unpublish_waits)
 {
-    (void)state;
     char path[80];
     write_configuration(path);
     begin_unpublish();
@@ -327,30 +306,10 @@ static void a_daemon_hands_over_while_an_unpublish_waits(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void silence_ends_in_time(void **state)
+TEST_BETWEEN(silence_ends_in_time, set_up_never, tear_down)
 {
-    (void)state;
     begin_unpublish();
     take_answer();
     tell((struct news_order){.kind = NEWS_OF_END, .offer = 0}); /* too late */
     assert_int_equal(destroy(exporter, export_id, NULL), RSM_ST_OK);
-}
-
-int main(void)
-{
-#define LATER_TEST(name)  cmocka_unit_test_setup_teardown(name, set_up_later, tear_down)
-#define FABRIC_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        FABRIC_TEST(signals_reach_the_exporter),
-        FABRIC_TEST(a_doorbell_is_rung_once),
-        FABRIC_TEST(a_lost_importer_is_aborted),
-        FABRIC_TEST(importers_and_exporters_leave),
-        FABRIC_TEST(reports_of_link_and_nodes_arrive),
-        LATER_TEST(an_unpublish_waits_alone),
-        LATER_TEST(an_exporter_dies_while_it_waits),
-        LATER_TEST(a_daemon_ends_while_an_unpublish_waits),
-        LATER_TEST(a_daemon_hands_over_while_an_unpublish_waits),
-        cmocka_unit_test_setup_teardown(silence_ends_in_time, set_up_never, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "protocol/packet.h"
 #include "node/generation_table.h"
 #include "node/memfd.h"
@@ -19,20 +8,19 @@ static struct rsmd_generation_table *table;
 
 static int make_table(void **state)
 {
-    (void)state;
     return rsmd_generation_table_create(&table, false) == RSM_ST_OK ? 0 : -1;
 }
 
 static int free_table(void **state)
 {
-    (void)state;
     rsmd_generation_table_free(table);
     return 0;
 }
 
-static void slots_move(void **state)
+#define TEST(test) TEST_BETWEEN(test, make_table, free_table)
+
+TEST(slots_move)
 {
-    (void)state;
     uint32_t slot = rsmd_generation_table_take(table);
     assert_int_not_equal(slot, 0);
     uint32_t taken = rsmd_generation_table_value(table, slot);
@@ -44,9 +32,8 @@ static void slots_move(void **state)
     assert_int_not_equal(rsmd_generation_table_value(table, slot), taken);
 }
 
-static void slots_run_out_and_come_back(void **state)
+TEST(slots_run_out_and_come_back)
 {
-    (void)state;
     static bool seen[RSM_GENERATION_TABLE_SLOTS];
     static uint32_t values[RSM_GENERATION_TABLE_SLOTS];
     memset(seen, 0, sizeof seen);
@@ -67,9 +54,8 @@ static void slots_run_out_and_come_back(void **state)
     assert_int_equal(rsmd_generation_table_take(table), 0);
 }
 
-static void clients_see_but_cannot_write(void **state)
+TEST(clients_see_but_cannot_write)
 {
-    (void)state;
     int fd = rsmd_generation_table_fd(table);
     struct stat what;
     assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
@@ -111,9 +97,8 @@ static void hold_for_ever(int socket)
         pause();
 }
 
-static void death_of_the_holder(void **state)
+TEST_ALONE(death_of_the_holder)
 {
-    (void)state;
     int ends[2], status;
     char byte;
     struct rsm_packet_fds fds;
@@ -142,9 +127,8 @@ static void death_of_the_holder(void **state)
     close(ends[1]);
 }
 
-static void orderly_end_of_the_holder(void **state)
+TEST_ALONE(orderly_end_of_the_holder)
 {
-    (void)state;
     struct rsmd_generation_table *own;
     assert_int_equal(rsmd_generation_table_create(&own, false), RSM_ST_OK);
     struct rsm_generation_table *seen =
@@ -174,9 +158,8 @@ static uint32_t second(void)
     return (uint32_t)now.tv_sec;
 }
 
-static void left_and_taken_over(void **state)
+TEST_ALONE(left_and_taken_over)
 {
-    (void)state;
     struct rsmd_generation_table *first, *next;
     assert_int_equal(rsmd_generation_table_create(&first, true), RSM_ST_OK);
     struct rsm_generation_table *seen = map_lasting(first);
@@ -199,9 +182,8 @@ static void left_and_taken_over(void **state)
 }
 
 /* Clients have given it up by then. */
-static void no_successor_comes_in_time(void **state)
+TEST_ALONE(no_successor_comes_in_time)
 {
-    (void)state;
     struct rsmd_generation_table *first;
     assert_int_equal(rsmd_generation_table_create(&first, true), RSM_ST_OK);
     struct rsm_generation_table *seen = map_lasting(first);
@@ -213,18 +195,4 @@ static void no_successor_comes_in_time(void **state)
     assert_false(rsm_generation_table_is_owned(seen));
     rsmd_generation_table_free(first);
     munmap(seen, sizeof *seen);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(slots_move, make_table, free_table),
-        cmocka_unit_test_setup_teardown(slots_run_out_and_come_back, make_table, free_table),
-        cmocka_unit_test_setup_teardown(clients_see_but_cannot_write, make_table, free_table),
-        cmocka_unit_test(death_of_the_holder),
-        cmocka_unit_test(orderly_end_of_the_holder),
-        cmocka_unit_test(left_and_taken_over),
-        cmocka_unit_test(no_successor_comes_in_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* INSPECT: who is shown what, what is said of it, and pages. */
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "base/memory_limit.h"
 #include "peer.h"
 
@@ -28,12 +24,8 @@ static int hello_of(uid_t uid, uint32_t node)
 
 static int start(void **state)
 {
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (geteuid() != 0) {
-        print_message("needs root, for several users\n");
-        _exit(77);
-    }
+    program_needs_root();
     daemon_start(&daemon_1, NULL, NULL);
     daemon_start_in(&neighbour, daemon_1.directory, 2, NULL, NULL);
     return 0;
@@ -41,7 +33,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     become(0);
     daemon_end(&neighbour);
     daemon_stop(&daemon_1);
@@ -50,7 +41,6 @@ static int stop(void **state)
 
 static int back_to_root(void **state)
 {
-    (void)state;
     become(0);
     return 0;
 }
@@ -91,9 +81,10 @@ static uint32_t read_all(uid_t uid, int socket, uint32_t what, struct rsm_inspec
 
 /* ------------------------------------------------------------------ what is refused */
 
-static void refusals(void **state)
+#define INSPECT_TEST(test) TEST_BETWEEN(test, NULL, back_to_root)
+
+INSPECT_TEST(refusals)
 {
-    (void)state;
     struct rsm_inspect_reply reply;
     int socket = peer_hello(&daemon_1), silent = peer_connect(&daemon_1);
     assert_int_equal(inspect(socket, 0, 0, &reply), RSM_ST_INVALID);
@@ -106,9 +97,8 @@ static void refusals(void **state)
 
 /* ------------------------------------------------------------------ who was refused */
 
-static void the_last_refusal(void **state)
+INSPECT_TEST(the_last_refusal)
 {
-    (void)state;
     struct rsm_import_connect_reply made;
     int root = hello_of(0, 1), a = hello_of(USER_A, 1), b = hello_of(USER_B, 1);
     become(USER_A);
@@ -128,9 +118,8 @@ static void the_last_refusal(void **state)
 
 /* ------------------------------------------------------------------ what is said */
 
-static void an_empty_node(void **state)
+INSPECT_TEST(an_empty_node)
 {
-    (void)state;
     int socket = peer_hello(&daemon_1);
     struct rsm_inspect_reply reply = look(0, socket, RSM_INSPECT_EXPORTS, 0);
     assert_int_equal(reply.next, 0);
@@ -147,9 +136,8 @@ static void an_empty_node(void **state)
     close(socket);
 }
 
-static void an_export(void **state)
+INSPECT_TEST(an_export)
 {
-    (void)state;
     const struct rsm_acl_entry acl[] = {{1, 0660}, {2, 0400}};
     int socket = hello_of(USER_A, 1);
     uint32_t extent = make_extent(socket, 2 * page),
@@ -187,9 +175,8 @@ static void an_export(void **state)
     close(socket);
 }
 
-static void an_import(void **state)
+INSPECT_TEST(an_import)
 {
-    (void)state;
     struct rsm_import_connect_reply made;
     int owner = hello_of(USER_A, 1), importer = hello_of(USER_B, 2);
     become(USER_A);
@@ -247,9 +234,8 @@ static void expect_trap(int socket, uint32_t trap, uint32_t reason)
 }
 
 /* A client says what it likes of its own connections, in values that exist. */
-static void a_trap(void **state)
+INSPECT_TEST(a_trap)
 {
-    (void)state;
     struct rsm_import_connect_reply made;
     int owner = peer_hello(&daemon_1), importer = peer_hello_as(&daemon_1, 2);
     publish_page(owner, 0x610003, 0600);
@@ -291,9 +277,8 @@ static _Atomic uint32_t *pending_events(int socket, uint32_t end, uint32_t id)
     return &cell->pending;
 }
 
-static void events(void **state)
+INSPECT_TEST(events)
 {
-    (void)state;
     struct rsm_import_connect_reply made;
     int socket = peer_hello(&daemon_1);
     uint32_t export_id = publish_page(socket, 0x610002, 0600);
@@ -324,9 +309,8 @@ static bool is_shown(uid_t uid, int socket, uint32_t what, uint32_t id,
     return false;
 }
 
-static void parties_see_each_other(void **state)
+INSPECT_TEST(parties_see_each_other)
 {
-    (void)state;
     struct rsm_import_connect_reply made;
     struct rsm_inspect_item item;
     int a = hello_of(USER_A, 1), b = hello_of(USER_B, 2), c = hello_of(USER_C, 1);
@@ -366,9 +350,8 @@ static void parties_see_each_other(void **state)
 }
 
 /* A packet counts as its sender's, whoever opened the connection. */
-static void the_sender_counts(void **state)
+INSPECT_TEST(the_sender_counts)
 {
-    (void)state;
     int a = hello_of(USER_A, 1);
     publish_page(a, 0x610005, 0666);
     assert_int_equal(look(USER_A, a, RSM_INSPECT_EXPORTS, 0).count, 1);
@@ -390,9 +373,8 @@ static void make_many(int a, int b, uint32_t ids[MANY / 2])
     }
 }
 
-static void pages(void **state)
+INSPECT_TEST(pages)
 {
-    (void)state;
     struct rsm_inspect_item items[MANY];
     uint32_t ids[MANY / 2];
     int a = hello_of(USER_A, 1), b = hello_of(USER_B, 1), root = hello_of(0, 1);
@@ -418,9 +400,8 @@ static void pages(void **state)
 }
 
 /* What goes between two pages neither hides nor doubles what stays. */
-static void pages_while_exports_go(void **state)
+INSPECT_TEST(pages_while_exports_go)
 {
-    (void)state;
     struct rsm_inspect_item items[MANY];
     uint32_t ids[MANY / 2];
     int a = hello_of(USER_A, 1), b = hello_of(USER_B, 1);
@@ -441,9 +422,8 @@ static void pages_while_exports_go(void **state)
 }
 
 /* One request does not walk along all that others have, nor along all importers of one segment. */
-static void a_page_is_bounded(void **state)
+INSPECT_TEST(a_page_is_bounded)
 {
-    (void)state;
     enum { OTHERS = 3000 };
     struct rsm_import_connect_reply made;
     int a = hello_of(USER_A, 1), b = hello_of(USER_B, 1), c = hello_of(USER_C, 1);
@@ -478,23 +458,4 @@ static void a_page_is_bounded(void **state)
     close(a), close(b), close(c);
 }
 
-#define INSPECT_TEST(test) cmocka_unit_test_teardown(test, back_to_root)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        INSPECT_TEST(refusals),
-        INSPECT_TEST(the_last_refusal),
-        INSPECT_TEST(an_empty_node),
-        INSPECT_TEST(an_export),
-        INSPECT_TEST(an_import),
-        INSPECT_TEST(a_trap),
-        INSPECT_TEST(events),
-        INSPECT_TEST(parties_see_each_other),
-        INSPECT_TEST(the_sender_counts),
-        INSPECT_TEST(pages),
-        INSPECT_TEST(pages_while_exports_go),
-        INSPECT_TEST(a_page_is_bounded),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+TESTS_BETWEEN(start, stop)

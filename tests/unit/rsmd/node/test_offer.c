@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* By which transport importers on the exporter's host reach a segment whose memory they may map. */
 #include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "peer.h"
 
@@ -15,7 +9,6 @@ static uint64_t page;
 
 static int start(void **state)
 {
-    (void)state;
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
     daemon_start(&daemon_1,
@@ -28,7 +21,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     daemon_stop(&daemon_1);
     return 0;
 }
@@ -112,9 +104,31 @@ static enum rsm_status connect_with(int socket, uint32_t segment_id, uint32_t ri
     return status;
 }
 
-static void importers_here_go_by_shm(void **state)
+/* It is the first one, because it counts while nobody else is there. */
+/* The memory is adopted when the first connects, once, and given up with the extent. */
+TEST_ALONE(memory_is_adopted_once)
 {
-    (void)state;
+    int exporter = peer_hello(&daemon_1), importer = peer_hello(&daemon_1);
+    wait_for_clients(exporter, 2);
+    unsigned before = daemon_descriptors();
+    uint32_t extent = make_extent(exporter, page), export_id = make_export(exporter, page, 0600);
+    assert_int_equal(publish(exporter, export_id, 0x712, extent, page, NULL, 0), RSM_ST_OK);
+    expect_descriptors(before + 1);
+    struct rsm_import_connect_reply import;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(connect_on(importer, "sci0", 1, 0x712, 6, &import), RSM_ST_OK);
+        expect_descriptors(before + 2);
+    }
+    assert_int_equal(disconnect(importer, import.import), RSM_ST_OK);
+    assert_int_equal(destroy(exporter, export_id, NULL), RSM_ST_OK);
+    assert_int_equal(extent_free(exporter, extent, 0), RSM_ST_OK);
+    expect_descriptors(before);
+    close(exporter);
+    close(importer);
+}
+
+TEST_ALONE(importers_here_go_by_shm)
+{
     struct rsm_import_connect_reply reply;
     struct rsm_packet_fds fds;
     uint32_t extent;
@@ -142,9 +156,8 @@ static void importers_here_go_by_shm(void **state)
     close(exporter);
 }
 
-static void the_connection_is_the_segments_controllers(void **state)
+TEST_ALONE(the_connection_is_the_segments_controllers)
 {
-    (void)state;
     int socket = peer_hello(&daemon_1);
     struct rsm_import_connect_reply import;
     struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_IMPORTS}};
@@ -157,34 +170,9 @@ static void the_connection_is_the_segments_controllers(void **state)
     close(socket);
 }
 
-/* The memory is adopted when the first connects, once, and given up with the extent. */
-static void memory_is_adopted_once(void **state)
-{
-    (void)state;
-    int exporter = peer_hello(&daemon_1), importer = peer_hello(&daemon_1);
-    wait_for_clients(exporter, 2);
-    unsigned before = daemon_descriptors();
-    uint32_t extent = make_extent(exporter, page), export_id = make_export(exporter, page, 0600);
-    assert_int_equal(publish(exporter, export_id, 0x712, extent, page, NULL, 0), RSM_ST_OK);
-    expect_descriptors(before + 1);
-    struct rsm_import_connect_reply import;
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(connect_on(importer, "sci0", 1, 0x712, 6, &import), RSM_ST_OK);
-        expect_descriptors(before + 2);
-    }
-    assert_int_equal(disconnect(importer, import.import), RSM_ST_OK);
-    assert_int_equal(destroy(exporter, export_id, NULL), RSM_ST_OK);
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = extent}};
-    assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
-    expect_descriptors(before);
-    close(exporter);
-    close(importer);
-}
-
 /* Overlapping segments of two controllers lie on one extent. */
-static void a_segment_of_shm_may_lie_on_memory_of_others(void **state)
+TEST_ALONE(a_segment_of_shm_may_lie_on_memory_of_others)
 {
-    (void)state;
     struct rsm_import_connect_reply reply;
     struct rsm_packet_fds fds;
     uint32_t foreign, own;
@@ -208,9 +196,8 @@ static void a_segment_of_shm_may_lie_on_memory_of_others(void **state)
 
 /* Two ports of one transport are on two devices: what one has made the other does not know,
  * whether or not processes of this host may map it. */
-static void a_fabric_offers_what_its_own_port_has_made(void **state)
+TEST_ALONE(a_fabric_offers_what_its_own_port_has_made)
 {
-    (void)state;
     static const char *const pairs[][2] = {{"ntb0", "ntb1"}, {"sci0", "sci1"}};
     int socket = peer_hello(&daemon_1);
     for (unsigned i = 0; i < 2; i++) {
@@ -228,9 +215,8 @@ static void a_fabric_offers_what_its_own_port_has_made(void **state)
 }
 
 /* Importers of a shm controller are on this host, where the loopback controller adopts for them. */
-static void two_controllers_of_shm_share_memory(void **state)
+TEST_ALONE(two_controllers_of_shm_share_memory)
 {
-    (void)state;
     struct rsm_import_connect_reply reply;
     struct rsm_packet_fds fds;
     uint32_t other;
@@ -254,15 +240,4 @@ static void two_controllers_of_shm_share_memory(void **state)
     close(exporter);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_adopted_once), /* counts, while nobody else is there */
-        cmocka_unit_test(importers_here_go_by_shm),
-        cmocka_unit_test(the_connection_is_the_segments_controllers),
-        cmocka_unit_test(a_segment_of_shm_may_lie_on_memory_of_others),
-        cmocka_unit_test(two_controllers_of_shm_share_memory),
-        cmocka_unit_test(a_fabric_offers_what_its_own_port_has_made),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+TESTS_BETWEEN(start, stop)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Publishing: lists, pieces, the creator rule, the end of a publication. */
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "fixture.h"
 
 static enum rsm_status publish_pieces(uint32_t export_id, const struct rsm_segment_piece *pieces,
@@ -16,9 +12,83 @@ static enum rsm_status publish_pieces(uint32_t export_id, const struct rsm_segme
     return ask(socket_1, &msg);
 }
 
-static void pieces(void **state)
+static enum rsm_status create_with(uint64_t length, uint32_t want_extent,
+                                   struct rsm_export_create_reply *reply,
+                                   struct rsm_packet_fds *fds)
 {
-    (void)state;
+    struct rsm_msg msg = {
+        .type = RSM_MSG_EXPORT_CREATE,
+        .u.export_create = {
+            .controller = "sci0", .length = length, .mode = 0600, .want_extent = want_extent}};
+    enum rsm_status status = ask_with(socket_1, &msg, NULL, fds);
+    *reply = msg.u.export_create_reply;
+    return status;
+}
+
+static enum rsm_status open_extent(int socket, uint32_t extent, struct rsm_packet_fds *fds)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_OPEN, .u.extent_open = {.extent = extent}};
+    return ask_with(socket, &msg, NULL, fds);
+}
+
+TEST_ALONE(a_segment_comes_with_its_extent)
+{
+    struct rsm_export_create_reply made, refused;
+    struct rsm_packet_fds fds;
+    struct stat what;
+    uint64_t before = inspect_exports(socket_1).exported_bytes;
+    assert_int_equal(create_with(2 * page, 1, &made, &fds), RSM_ST_OK);
+    assert_int_equal(fds.count, 1);
+    assert_int_equal(fstat(fds.fds[0], &what), 0);
+    assert_int_equal(what.st_size, 2 * page);
+    rsm_packet_fds_close(&fds);
+    assert_int_equal(inspect_exports(socket_1).exported_bytes, before + 2 * page);
+    assert_int_equal(publish(socket_1, made.export_id, 0x70e, made.extent, 2 * page, NULL, 0),
+                     RSM_ST_OK);
+    assert_int_equal(destroy(socket_1, made.export_id, NULL), RSM_ST_OK);
+    /* It is an extent like any other, and given back by itself. */
+    assert_int_equal(inspect_exports(socket_1).exported_bytes, before + 2 * page);
+    assert_int_equal(extent_free(socket_1, made.extent, 0), RSM_ST_OK);
+    assert_int_equal(inspect_exports(socket_1).exported_bytes, before);
+
+    uint32_t count = inspect_exports(socket_1).segments;
+    assert_int_equal(create_with(page, 2, &refused, &fds), RSM_ST_INVALID);
+    assert_int_equal(create_with(UINT64_MAX / page * page, 1, &refused, &fds), RSM_ST_NO_MEMORY);
+    assert_int_equal(inspect_exports(socket_1).segments,
+                     count); /* no segment is left of the one without memory */
+    assert_int_equal(create_with(page, 0, &made, &fds), RSM_ST_OK);
+    assert_int_equal(fds.count, 0);
+    assert_int_equal(made.extent, 0);
+    assert_int_equal(destroy(socket_1, made.export_id, NULL), RSM_ST_OK);
+}
+
+/* Its owner may close the descriptor, and have another one of the same memory later. The test is one of the first
+ * ones, because it counts while nobody else is there. */
+TEST_ALONE(an_extent_is_opened_again)
+{
+    struct rsm_export_create_reply made;
+    struct rsm_packet_fds fds;
+    struct stat first, again;
+    int stranger = peer_hello(&daemon_1);
+    assert_int_equal(create_with(page, 1, &made, &fds), RSM_ST_OK);
+    assert_int_equal(fstat(fds.fds[0], &first), 0);
+    rsm_packet_fds_close(&fds);
+    assert_int_equal(open_extent(stranger, made.extent, &fds), RSM_ST_NOT_FOUND);
+    assert_int_equal(fds.count, 0);
+    assert_int_equal(open_extent(socket_1, made.export_id, &fds), RSM_ST_NOT_FOUND);
+    assert_int_equal(open_extent(socket_1, made.extent, &fds), RSM_ST_OK);
+    assert_int_equal(fds.count, 1);
+    assert_int_equal(fstat(fds.fds[0], &again), 0);
+    assert_true(first.st_dev == again.st_dev && first.st_ino == again.st_ino);
+    rsm_packet_fds_close(&fds);
+    assert_int_equal(destroy(socket_1, made.export_id, NULL), RSM_ST_OK);
+    assert_int_equal(extent_free(socket_1, made.extent, 0), RSM_ST_OK);
+    assert_int_equal(open_extent(socket_1, made.extent, &fds), RSM_ST_NOT_FOUND);
+    close(stranger);
+}
+
+TEST_ALONE(pieces)
+{
     uint32_t a = make_extent(socket_1, 4 * page), b = make_extent(socket_1, page);
     uint32_t export_id = make_export(socket_1, 3 * page, 0600);
     int stranger = peer_hello(&daemon_1);
@@ -49,104 +119,11 @@ static void pieces(void **state)
     const struct rsm_segment_piece right[] = {{b, 0, page}, {a, 2 * page, 2 * page}};
     assert_int_equal(publish_pieces(export_id, right, 2), RSM_ST_OK);
     /* They are in use until the publication ends. */
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = a}};
-    assert_int_equal(ask(socket_1, &msg), RSM_ST_BUSY);
+    assert_int_equal(extent_free(socket_1, a, 0), RSM_ST_BUSY);
     assert_int_equal(unpublish(socket_1, export_id, 0, NULL), RSM_ST_OK);
-    msg = (struct rsm_msg){.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = a}};
-    assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
+    assert_int_equal(extent_free(socket_1, a, 0), RSM_ST_OK);
     assert_int_equal(destroy(socket_1, export_id, NULL), RSM_ST_OK);
     close(stranger);
-}
-
-static enum rsm_status create_with(uint64_t length, uint32_t want_extent,
-                                   struct rsm_export_create_reply *reply,
-                                   struct rsm_packet_fds *fds)
-{
-    struct rsm_msg msg = {
-        .type = RSM_MSG_EXPORT_CREATE,
-        .u.export_create = {
-            .controller = "sci0", .length = length, .mode = 0600, .want_extent = want_extent}};
-    enum rsm_status status = ask_with(socket_1, &msg, NULL, fds);
-    *reply = msg.u.export_create_reply;
-    return status;
-}
-
-static uint64_t exported_bytes(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply.exported_bytes;
-}
-
-static uint32_t segments(void)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
-    return msg.u.inspect_reply.segments;
-}
-
-static enum rsm_status open_extent(int socket, uint32_t extent, struct rsm_packet_fds *fds)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_OPEN, .u.extent_open = {.extent = extent}};
-    return ask_with(socket, &msg, NULL, fds);
-}
-
-/* Its owner may close the descriptor, and have another one of the same memory later. */
-static void an_extent_is_opened_again(void **state)
-{
-    (void)state;
-    struct rsm_export_create_reply made;
-    struct rsm_packet_fds fds;
-    struct stat first, again;
-    int stranger = peer_hello(&daemon_1);
-    assert_int_equal(create_with(page, 1, &made, &fds), RSM_ST_OK);
-    assert_int_equal(fstat(fds.fds[0], &first), 0);
-    rsm_packet_fds_close(&fds);
-    assert_int_equal(open_extent(stranger, made.extent, &fds), RSM_ST_NOT_FOUND);
-    assert_int_equal(fds.count, 0);
-    assert_int_equal(open_extent(socket_1, made.export_id, &fds), RSM_ST_NOT_FOUND);
-    assert_int_equal(open_extent(socket_1, made.extent, &fds), RSM_ST_OK);
-    assert_int_equal(fds.count, 1);
-    assert_int_equal(fstat(fds.fds[0], &again), 0);
-    assert_true(first.st_dev == again.st_dev && first.st_ino == again.st_ino);
-    rsm_packet_fds_close(&fds);
-    assert_int_equal(destroy(socket_1, made.export_id, NULL), RSM_ST_OK);
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = made.extent}};
-    assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
-    assert_int_equal(open_extent(socket_1, made.extent, &fds), RSM_ST_NOT_FOUND);
-    close(stranger);
-}
-
-static void a_segment_comes_with_its_extent(void **state)
-{
-    (void)state;
-    struct rsm_export_create_reply made, refused;
-    struct rsm_packet_fds fds;
-    struct stat what;
-    uint64_t before = exported_bytes();
-    assert_int_equal(create_with(2 * page, 1, &made, &fds), RSM_ST_OK);
-    assert_int_equal(fds.count, 1);
-    assert_int_equal(fstat(fds.fds[0], &what), 0);
-    assert_int_equal(what.st_size, 2 * page);
-    rsm_packet_fds_close(&fds);
-    assert_int_equal(exported_bytes(), before + 2 * page);
-    assert_int_equal(publish(socket_1, made.export_id, 0x70e, made.extent, 2 * page, NULL, 0),
-                     RSM_ST_OK);
-    assert_int_equal(destroy(socket_1, made.export_id, NULL), RSM_ST_OK);
-    /* It is an extent like any other, and given back by itself. */
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = made.extent}};
-    assert_int_equal(exported_bytes(), before + 2 * page);
-    assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
-    assert_int_equal(exported_bytes(), before);
-
-    uint32_t count = segments();
-    assert_int_equal(create_with(page, 2, &refused, &fds), RSM_ST_INVALID);
-    assert_int_equal(create_with(UINT64_MAX / page * page, 1, &refused, &fds), RSM_ST_NO_MEMORY);
-    assert_int_equal(segments(), count); /* no segment is left of the one without memory */
-    assert_int_equal(create_with(page, 0, &made, &fds), RSM_ST_OK);
-    assert_int_equal(fds.count, 0);
-    assert_int_equal(made.extent, 0);
-    assert_int_equal(destroy(socket_1, made.export_id, NULL), RSM_ST_OK);
 }
 
 static enum rsm_status republish(uint32_t export_id, const struct rsm_acl_entry *acl,
@@ -159,14 +136,13 @@ static enum rsm_status republish(uint32_t export_id, const struct rsm_acl_entry 
     return ask(socket_1, &msg);
 }
 
-static void lists(void **state)
+TEST_ALONE(lists)
 {
-    (void)state;
-    const struct rsm_acl_entry own = {1, 0600}, other = {2, 0666}, far = {65536, 0600},
+    const struct rsm_acl_entry own = {1, 0600}, other = {2, 0666}, beyond = {65536, 0600},
                                wide = {1, 0700}, none = {1, 0};
     uint32_t extent = make_extent(socket_1, page), export_id = make_export(socket_1, page, 0600);
-    assert_int_equal(republish(export_id, &far, 1), RSM_ST_NOT_PUBLISHED);
-    assert_int_equal(publish(socket_1, export_id, 9, extent, page, &far, 1), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(republish(export_id, &beyond, 1), RSM_ST_NOT_PUBLISHED);
+    assert_int_equal(publish(socket_1, export_id, 9, extent, page, &beyond, 1), RSM_ST_BAD_RIGHTS);
     assert_int_equal(publish(socket_1, export_id, 9, extent, page, &wide, 1), RSM_ST_BAD_RIGHTS);
     assert_int_equal(publish(socket_1, export_id, 9, extent, page, &other, 1), RSM_ST_OK);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 9, 0, NULL), RSM_ST_NOT_TO_NODE);
@@ -181,9 +157,8 @@ static void lists(void **state)
     assert_int_equal(destroy(socket_1, export_id, NULL), RSM_ST_OK);
 }
 
-static void lists_on_loopback(void **state)
+TEST_ALONE(lists_on_loopback)
 {
-    (void)state;
     const struct rsm_acl_entry acl[] = {{1, 0600}, {1, 0600}}, other = {2, 0600};
     struct rsm_msg msg = {
         .type = RSM_MSG_EXPORT_CREATE,
@@ -197,9 +172,8 @@ static void lists_on_loopback(void **state)
     assert_int_equal(destroy(socket_1, export_id, NULL), RSM_ST_OK);
 }
 
-static void lists_of_unknown_nodes(void **state)
+TEST_ALONE(lists_of_unknown_nodes)
 {
-    (void)state;
     struct daemon daemon;
     const struct rsm_acl_entry known = {4, 0600}, unknown = {5, 0600}, own = {1, 0600},
                                stand_alone = {0, 0600};
@@ -234,9 +208,8 @@ static int operate_as_other_process(const void *argument)
     return 0;
 }
 
-static void only_the_creator_operates(void **state)
+TEST_ALONE(only_the_creator_operates)
 {
-    (void)state;
     uint32_t exports[3];
     exports[0] = make_export(socket_1, page, 0600);
     exports[1] = publish_page(socket_1, 12, 0600);
@@ -252,9 +225,8 @@ static void only_the_creator_operates(void **state)
     assert_int_equal(destroy(socket_1, exports[1], NULL), RSM_ST_OK);
 }
 
-static void end_of_a_publication(void **state)
+TEST_ALONE(end_of_a_publication)
 {
-    (void)state;
     struct rsm_import_connect_reply first, second;
     const struct rsm_generation_table *table = gentable_map(&daemon_1);
     int importer = peer_hello(&daemon_1);
@@ -280,9 +252,8 @@ static void end_of_a_publication(void **state)
     gentable_unmap(table);
 }
 
-static void connections_can_be_kept(void **state)
+TEST_ALONE(connections_can_be_kept)
 {
-    (void)state;
     struct rsm_import_connect_reply import;
     const struct rsm_generation_table *table = gentable_map(&daemon_1);
     uint32_t offered = 7, keep = RSM_UNPUBLISH_KEEP_CONNECTIONS;
@@ -302,9 +273,8 @@ static void connections_can_be_kept(void **state)
     gentable_unmap(table);
 }
 
-static void memory_that_nobody_received(void **state)
+TEST_ALONE(memory_that_nobody_received)
 {
-    (void)state;
     uint32_t offered = 7;
     uint32_t export_id = publish_page(socket_1, 22, 0600);
     /* A connection without rights gets no memory. */
@@ -315,9 +285,8 @@ static void memory_that_nobody_received(void **state)
     assert_int_equal(offered, 0);
 }
 
-static void shared_extents_are_offered_together(void **state)
+TEST_ALONE(shared_extents_are_offered_together)
 {
-    (void)state;
     uint32_t offered = 7, extent = make_extent(socket_1, page);
     uint32_t first = make_export(socket_1, page, 0600), second = make_export(socket_1, page, 0600);
     assert_int_equal(publish(socket_1, first, 23, extent, page, NULL, 0), RSM_ST_OK);
@@ -329,20 +298,4 @@ static void shared_extents_are_offered_together(void **state)
     assert_int_equal(offered, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_segment_comes_with_its_extent),
-        cmocka_unit_test(an_extent_is_opened_again), /* counts, while nobody else is there */
-        cmocka_unit_test(pieces),
-        cmocka_unit_test(lists),
-        cmocka_unit_test(lists_on_loopback),
-        cmocka_unit_test(lists_of_unknown_nodes),
-        cmocka_unit_test(only_the_creator_operates),
-        cmocka_unit_test(end_of_a_publication),
-        cmocka_unit_test(connections_can_be_kept),
-        cmocka_unit_test(memory_that_nobody_received),
-        cmocka_unit_test(shared_extents_are_offered_together),
-    };
-    return cmocka_run_group_tests(tests, exporter_setup, exporter_teardown);
-}
+TESTS_BETWEEN(exporter_setup, exporter_teardown)

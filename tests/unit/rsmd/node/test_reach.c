@@ -3,7 +3,7 @@
  * up. */
 #include "pair.h"
 #include "node/controllers.h"
-#include "node/reach.h"
+#include "node/fabric.h"
 #include "node/topology.h"
 
 static struct rsmd_controller *controller_of(uint32_t node, const char *name)
@@ -43,9 +43,10 @@ static void ended(const struct rsm_import_connect_reply *import, unsigned revoke
     assert_int_equal(hosts.revokes, revokes);
 }
 
-static void a_node_that_died_is_parted_from_at_once(void **state)
+#define TEST(name) TEST_BETWEEN(name, pair_begin, pair_end)
+
+TEST(a_node_that_died_is_parted_from_at_once)
 {
-    (void)state;
     report_node(2, 1, true, 7);
     struct rsm_import_connect_reply import = connected();
     report_node(2, 1, true, 7); /* nothing new */
@@ -56,9 +57,8 @@ static void a_node_that_died_is_parted_from_at_once(void **state)
     ended(&import, 1); /* and by the link, which is up, the exporter's node knows */
 }
 
-static void an_exporter_parts_from_a_dead_importer(void **state)
+TEST(an_exporter_parts_from_a_dead_importer)
 {
-    (void)state;
     report_node(1, 2, true, 7);
     struct rsm_import_connect_reply import = connected();
     report_node(1, 2, false, 0);
@@ -67,9 +67,8 @@ static void an_exporter_parts_from_a_dead_importer(void **state)
     ended(&import, 1);
 }
 
-static void who_comes_back_with_another_epoch_was_away(void **state)
+TEST(who_comes_back_with_another_epoch_was_away)
 {
-    (void)state;
     report_node(2, 1, true, 7);
     struct rsm_import_connect_reply import = connected();
     report_node(2, 1, true, 8);
@@ -80,9 +79,8 @@ static void who_comes_back_with_another_epoch_was_away(void **state)
     assert_false(has_moved(&importer, &import));
 }
 
-static void others_are_not_concerned(void **state)
+TEST(others_are_not_concerned)
 {
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     report_node(2, 3, true, 1);
     report_node(2, 3, false, 0);
@@ -95,9 +93,8 @@ static void others_are_not_concerned(void **state)
     assert_int_equal(hosts.revokes, 0);
 }
 
-static void a_port_without_link_connects_nobody(void **state)
+TEST(a_port_without_link_connects_nobody)
 {
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     report_link(2, false);
     assert_true(has_moved(&importer, &import));
@@ -111,9 +108,8 @@ static void a_port_without_link_connects_nobody(void **state)
     (void)connected();
 }
 
-static void connects_under_way_are_answered(void **state)
+TEST(connects_under_way_are_answered)
 {
-    (void)state;
     begin_connect(&importer, 1, RSM_RIGHT_READ);
     assert_int_equal(importer.answers, 0);
     report_node(2, 1, false, 0);
@@ -137,9 +133,8 @@ static uint32_t shown(void)
 }
 
 /* A port that reports nodes reaches none before it has. */
-static void silence_is_out_of_reach(void **state)
+TEST(silence_is_out_of_reach)
 {
-    (void)state;
     assert_int_equal(shown(), RSMD_NODE_ACTIVE);
     reports_nodes(2);
     assert_int_equal(shown(), RSMD_NODE_DOWN);
@@ -154,20 +149,4 @@ static void silence_is_out_of_reach(void **state)
     assert_int_equal(shown(), RSMD_NODE_DOWN);
     deliver_all();
     ended(&import, 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_begin, pair_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_node_that_died_is_parted_from_at_once),
-        TEST(an_exporter_parts_from_a_dead_importer),
-        TEST(who_comes_back_with_another_epoch_was_away),
-        TEST(others_are_not_concerned),
-        TEST(a_port_without_link_connects_nobody),
-        TEST(connects_under_way_are_answered),
-        TEST(silence_is_out_of_reach),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

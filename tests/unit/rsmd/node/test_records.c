@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records of connections: what is kept, what a reader is told, what it costs, and what crosses to
  * other hosts. */
-#include <string.h>
-
 #include "pair.h"
 #include "node/records.h"
 
@@ -91,9 +89,10 @@ static void disconnect_one(struct person *person, uint32_t import)
     assert_int_equal(ask(person, &msg), RSM_ST_OK);
 }
 
-static void only_who_asks_gets_records(void **state)
+#define TEST(name) TEST_BETWEEN(name, set_up, tear_down)
+
+TEST(only_who_asks_gets_records)
 {
-    (void)state;
     assert_int_equal(fetch_from(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id, 0),
                      RSM_ST_NOT_FOUND);
     assert_int_equal(fetch_from(&exporter, RSM_EVENT_EXPORT, export_id, 0), RSM_ST_INVALID);
@@ -116,9 +115,8 @@ static void only_who_asks_gets_records(void **state)
     assert_int_equal(ask(&exporter, &kick), RSM_ST_INVALID);
 }
 
-static void importers_of_other_hosts_are_told_apart(void **state)
+TEST(importers_of_other_hosts_are_told_apart)
 {
-    (void)state;
     assert_int_equal(open_records(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id), RSM_ST_OK);
     uint32_t connection = connect_one(&importer);
     uint32_t import = importer.reply.u.import_connect_reply.import;
@@ -139,9 +137,8 @@ static void importers_of_other_hosts_are_told_apart(void **state)
     expect_exporters(RSM_RECORD_LOST, 2, connection);
 }
 
-static void importers_learn_what_their_exporter_does(void **state)
+TEST(importers_learn_what_their_exporter_does)
 {
-    (void)state;
     struct rsm_msg msg = {
         .type = RSM_MSG_EXPORT_UNPUBLISH,
         .u.export_unpublish = {.export_id = export_id,
@@ -172,9 +169,8 @@ static void importers_learn_what_their_exporter_does(void **state)
     expect_importers(late, RSM_RECORD_LOST);
 }
 
-static void a_far_node_can_only_speak_of_its_own(void **state)
+TEST(a_far_node_can_only_speak_of_its_own)
 {
-    (void)state;
     uint32_t connection = connect_one(&importer);
     uint32_t import = importer.reply.u.import_connect_reply.import;
     assert_int_equal(open_records(&importer, RSM_EVENT_IMPORT_RECORDS, import), RSM_ST_OK);
@@ -217,9 +213,8 @@ static unsigned drain(uint64_t *after, uint32_t *lost)
     }
 }
 
-static void too_many_are_counted_and_told_in_their_place(void **state)
+TEST(too_many_are_counted_and_told_in_their_place)
 {
-    (void)state;
     uint64_t after = 0;
     uint32_t lost;
     assert_int_equal(open_records(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id), RSM_ST_OK);
@@ -248,9 +243,8 @@ static void too_many_are_counted_and_told_in_their_place(void **state)
     assert_int_equal(pending, RSM_MAILBOX_MAX + 1 + 10 + RSM_MAILBOX_MAX + 1 + 1);
 }
 
-static void a_user_has_his_share_of_records(void **state)
+TEST(a_user_has_his_share_of_records)
 {
-    (void)state;
     uint64_t after = 0;
     uint32_t lost;
     rsmd_shares_limit(&hosts.node[1].shares, RSMD_RECORDS, 20);
@@ -260,19 +254,4 @@ static void a_user_has_his_share_of_records(void **state)
     assert_int_equal(drain(&after, &lost), 15);
     assert_int_equal(lost, 25);
     assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(only_who_asks_gets_records),
-        TEST(importers_of_other_hosts_are_told_apart),
-        TEST(importers_learn_what_their_exporter_does),
-        TEST(a_far_node_can_only_speak_of_its_own),
-        TEST(too_many_are_counted_and_told_in_their_place),
-        TEST(a_user_has_his_share_of_records),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,9 +69,10 @@ static uint64_t used(enum rsmd_resource what)
 
 /* ------------------------------------------------------------------ requests of the exporter */
 
-static void unpublish_is_answered_when_all_offers_have_ended(void **state)
+#define TEST(name) TEST_BETWEEN(name, pair_begin, pair_end)
+
+TEST(unpublish_is_answered_when_all_offers_have_ended)
 {
-    (void)state;
     hosts.keeps_descriptors = 2;
     transport_ends_later();
     struct rsm_import_connect_reply first = connected(), second = connected();
@@ -99,9 +100,8 @@ static void unpublish_is_answered_when_all_offers_have_ended(void **state)
     assert_int_equal(exporter.client.jobs, 0);
 }
 
-static void destroy_is_answered_when_all_offers_have_ended(void **state)
+TEST(destroy_is_answered_when_all_offers_have_ended)
 {
-    (void)state;
     transport_ends_later();
     connected();
     expect_to_wait();
@@ -116,9 +116,8 @@ static void destroy_is_answered_when_all_offers_have_ended(void **state)
 }
 
 /* The importer has disconnected, and need not wait itself. */
-static void connections_that_ended_before_count(void **state)
+TEST(connections_that_ended_before_count)
 {
-    (void)state;
     transport_ends_later();
     disconnect(connected().import);
     assert_int_equal(hosts.ending, 1);
@@ -136,9 +135,8 @@ static void connections_that_ended_before_count(void **state)
 }
 
 /* A destroy that the segment's use would prevent waits, too. */
-static void an_unused_segment_is_destroyed_later(void **state)
+TEST(an_unused_segment_is_destroyed_later)
 {
-    (void)state;
     transport_ends_later();
     disconnect(connected().import);
     expect_to_wait();
@@ -149,9 +147,8 @@ static void an_unused_segment_is_destroyed_later(void **state)
 }
 
 /* While connections go on the exporter expects accesses anyway. */
-static void who_keeps_connections_does_not_wait(void **state)
+TEST(who_keeps_connections_does_not_wait)
 {
-    (void)state;
     transport_ends_later();
     struct rsm_import_connect_reply kept = connected();
     disconnect(connected().import);
@@ -169,11 +166,10 @@ static void who_keeps_connections_does_not_wait(void **state)
 }
 
 /* The work takes several slices, and the reply waits for the rest, and then for the offers. */
-static void many_connections_end_in_slices(void **state)
+TEST(many_connections_end_in_slices)
 {
     enum { COUNT = 6 };
     struct rsmd_node *node = &hosts.node[1];
-    (void)state;
     transport_ends_later();
     for (unsigned i = 0; i < COUNT; i++)
         connected();
@@ -194,9 +190,8 @@ static void many_connections_end_in_slices(void **state)
 
 /* ------------------------------------------------------------------ meanwhile */
 
-static void the_id_can_be_published_anew(void **state)
+TEST(the_id_can_be_published_anew)
 {
-    (void)state;
     transport_ends_later();
     connected();
     uint32_t old = export_id;
@@ -222,9 +217,8 @@ static void on_settled(struct rsmd_client *client)
     settled = client == &exporter.client;
 }
 
-static void an_exporter_that_dies_leaves_its_memory_until_the_end(void **state)
+TEST(an_exporter_that_dies_leaves_its_memory_until_the_end)
 {
-    (void)state;
     transport_ends_later();
     connected();
     disconnect(connected().import);
@@ -245,9 +239,8 @@ static void an_exporter_that_dies_leaves_its_memory_until_the_end(void **state)
 }
 
 /* As the one before, but nothing was asked. */
-static void an_exporter_that_dies_amid_connections_does_not_wait(void **state)
+TEST(an_exporter_that_dies_amid_connections_does_not_wait)
 {
-    (void)state;
     transport_ends_later();
     connected();
     settled = false;
@@ -262,9 +255,8 @@ static void an_exporter_that_dies_amid_connections_does_not_wait(void **state)
 }
 
 /* The next link does not wait, for the offers of the former end on their own. */
-static void the_importers_node_goes_and_comes_back(void **state)
+TEST(the_importers_node_goes_and_comes_back)
 {
-    (void)state;
     transport_ends_later();
     connected();
     link_down(1, 2);
@@ -281,9 +273,8 @@ static void the_importers_node_goes_and_comes_back(void **state)
 }
 
 /* An offer that no importer gets has been made nevertheless. */
-static void a_refused_connect_leaves_an_offer(void **state)
+TEST(a_refused_connect_leaves_an_offer)
 {
-    (void)state;
     transport_ends_later();
     hosts.keeps_threads = 1000;
     rsmd_shares_limit(&hosts.node[1].shares, RSMD_THREADS, 40);
@@ -311,9 +302,8 @@ static uint32_t latest_record(void)
 }
 
 /* An exporter that has read that an importer has gone expects no more of its bytes. */
-static void the_record_comes_at_the_end(void **state)
+TEST(the_record_comes_at_the_end)
 {
-    (void)state;
     transport_ends_later();
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN,
                           .u.event_open = {.end = RSM_EVENT_EXPORT_RECORDS, .id = export_id}};
@@ -327,9 +317,8 @@ static void the_record_comes_at_the_end(void **state)
 
 /* ------------------------------------------------------------------ bounds */
 
-static void what_does_not_end_is_ended_in_time(void **state)
+TEST(what_does_not_end_is_ended_in_time)
 {
-    (void)state;
     transport_ends_later();
     hosts.node[1].conf.peer_timeout_ms = 100;
     connected();
@@ -346,9 +335,8 @@ static void what_does_not_end_is_ended_in_time(void **state)
     assert_int_equal(hosts.ending, 0);
 }
 
-static void all_ends_with_the_daemon(void **state)
+TEST(all_ends_with_the_daemon)
 {
-    (void)state;
     transport_ends_later();
     connected();
     expect_to_wait();
@@ -361,9 +349,8 @@ static void all_ends_with_the_daemon(void **state)
 }
 
 /* The transport need not take longer. */
-static void what_ends_at_once_delays_nobody(void **state)
+TEST(what_ends_at_once_delays_nobody)
 {
-    (void)state;
     transport_ends_later();
     hosts.ends_at_once = true;
     connected();
@@ -375,9 +362,8 @@ static void what_ends_at_once_delays_nobody(void **state)
     assert_int_equal(free_extent(), RSM_ST_OK);
 }
 
-static void reports_of_other_offers_do_no_harm(void **state)
+TEST(reports_of_other_offers_do_no_harm)
 {
-    (void)state;
     struct rsm_node_offer nobody;
     transport_ends_later();
     struct rsm_import_connect_reply import = connected();
@@ -385,29 +371,4 @@ static void reports_of_other_offers_do_no_harm(void **state)
     rsmd_revoked(&hosts.node[1], exporter.client.exports->grants->made); /* it has not begun */
     assert_false(has_moved(&importer, &import));
     assert_int_equal(HASH_COUNT(hosts.node[1].importers), 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_begin, pair_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(unpublish_is_answered_when_all_offers_have_ended),
-        TEST(destroy_is_answered_when_all_offers_have_ended),
-        TEST(connections_that_ended_before_count),
-        TEST(an_unused_segment_is_destroyed_later),
-        TEST(who_keeps_connections_does_not_wait),
-        TEST(many_connections_end_in_slices),
-        TEST(the_id_can_be_published_anew),
-        TEST(an_exporter_that_dies_leaves_its_memory_until_the_end),
-        TEST(an_exporter_that_dies_amid_connections_does_not_wait),
-        TEST(the_importers_node_goes_and_comes_back),
-        TEST(a_refused_connect_leaves_an_offer),
-        TEST(the_record_comes_at_the_end),
-        TEST(what_does_not_end_is_ended_in_time),
-        TEST(all_ends_with_the_daemon),
-        TEST(what_ends_at_once_delays_nobody),
-        TEST(reports_of_other_offers_do_no_harm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

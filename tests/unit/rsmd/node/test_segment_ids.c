@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ids of segments: name spaces, their rules, and ids that rsmd assigns. */
-#include <unistd.h>
-
 #include "fixture.h"
 
-static void ids(void **state)
+TEST_ALONE(ids)
 {
-    (void)state;
     uint32_t extent = make_extent(socket_1, page);
     uint32_t first = make_export(socket_1, page, 0600), second = make_export(socket_1, page, 0600);
     int stranger = peer_hello(&daemon_1);
@@ -38,9 +35,8 @@ static uint32_t publish_assigned(uint32_t export_id, uint32_t extent)
     return msg.u.export_publish_reply.segment_id;
 }
 
-static void assigned_ids(void **state)
+TEST_ALONE(assigned_ids)
 {
-    (void)state;
     uint32_t extent = make_extent(socket_1, page), export_id = make_export(socket_1, page, 0600);
     uint32_t blocker = make_export(socket_1, page, 0600);
     uint32_t first = publish_assigned(export_id, extent);
@@ -96,9 +92,8 @@ static enum rsm_status connect_named(uint32_t space, uint32_t id,
 }
 
 /* Equal ids in two spaces are two segments, which have nothing to do with each other. */
-static void spaces_do_not_see_each_other(void **state)
+TEST_ALONE(spaces_do_not_see_each_other)
 {
-    (void)state;
     struct rsm_import_connect_reply import;
     uint32_t extent = make_extent(socket_1, page), id = 0x500000;
     uint32_t one = make_export(socket_1, page, 0600), two = make_export(socket_1, 2 * page, 0600);
@@ -123,9 +118,8 @@ static void spaces_do_not_see_each_other(void **state)
 }
 
 /* Each space has its own rules, and a client that does not keep them changes nothing. */
-static void rules_of_spaces(void **state)
+TEST_ALONE(rules_of_spaces)
 {
-    (void)state;
     static const struct {
         uint32_t space, id, flags;
         enum rsm_status status;
@@ -161,9 +155,8 @@ static void rules_of_spaces(void **state)
 }
 
 /* In SISCI's space the id in the request is where to begin, and what was given back is free. */
-static void ids_near_the_one_asked_for(void **state)
+TEST_ALONE(ids_near_the_one_asked_for)
 {
-    (void)state;
     enum { NEAR = 3 };
     uint32_t extent = make_extent(socket_1, page), export_id[NEAR], id;
     for (uint32_t i = 0; i < NEAR; i++) {
@@ -186,9 +179,8 @@ static void ids_near_the_one_asked_for(void **state)
 
 /* Whoever occupies ids does not make rsmd walk along them: behind a thousand or so it goes on where
  * ids are free. */
-static void ids_in_a_crowd(void **state)
+TEST_ALONE(ids_in_a_crowd)
 {
-    (void)state;
     enum { CROWD = 1100 };
     uint32_t extent = make_extent(socket_1, page), last = 0, id;
     for (uint32_t i = 0; i < CROWD; i++) {
@@ -205,15 +197,4 @@ static void ids_in_a_crowd(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids),
-        cmocka_unit_test(assigned_ids),
-        cmocka_unit_test(spaces_do_not_see_each_other),
-        cmocka_unit_test(rules_of_spaces),
-        cmocka_unit_test(ids_near_the_one_asked_for),
-        cmocka_unit_test(ids_in_a_crowd), /* leaves it behind */
-    };
-    return cmocka_run_group_tests(tests, exporter_setup, exporter_teardown);
-}
+TESTS_BETWEEN(exporter_setup, exporter_teardown)

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Accounts of users, without a daemon: quotas, taking and giving, users of other hosts. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/memory_limit.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "conf/conf.h"
 #include "node/shares.h"
 
@@ -17,7 +13,6 @@ static struct rsmd_shares shares;
 /* 1000 of everything; nobody but root is privileged, whoever runs the test. */
 static int begin(void **state)
 {
-    (void)state;
     rsmd_conf_defaults(&conf);
     rsmd_shares_init(&shares, &conf);
     shares.own_uid = 0;
@@ -28,7 +23,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     assert_null(shares.accounts);
     assert_true(rsmd_shares_are_sound(&shares));
     return 0;
@@ -41,7 +35,7 @@ static struct rsmd_account *user(uid_t uid)
     return account;
 }
 
-static struct rsmd_account *far_user(uint32_t node, uid_t uid)
+static struct rsmd_account *remote_user(uint32_t node, uid_t uid)
 {
     struct rsmd_account *account = rsmd_account_of_remote(&shares, node, uid);
     assert_non_null(account);
@@ -65,9 +59,10 @@ static void give_all(struct rsmd_account *account, enum rsmd_resource resource)
     rsmd_account_drop(account);
 }
 
-static void one_user_never_has_all(void **state)
+#define SHARES_TEST(name) TEST_BETWEEN(name, begin, end)
+
+SHARES_TEST(one_user_never_has_all)
 {
-    (void)state;
     struct rsmd_account *one = user(USER), *other = user(OTHER), *third = user(THIRD);
     struct rsmd_account *root = user(0);
     assert_int_equal(take_all(one, RSMD_SEGMENTS), 750);
@@ -84,9 +79,8 @@ static void one_user_never_has_all(void **state)
     give_all(root, RSMD_SEGMENTS);
 }
 
-static void root_is_bound_by_the_total(void **state)
+SHARES_TEST(root_is_bound_by_the_total)
 {
-    (void)state;
     struct rsmd_account *root = user(0), *one = user(USER);
     assert_int_equal(take_all(root, RSMD_BYTES), 1000);
     assert_int_equal(take_all(one, RSMD_BYTES), 0);
@@ -97,9 +91,8 @@ static void root_is_bound_by_the_total(void **state)
     give_all(one, RSMD_BYTES);
 }
 
-static void amounts_are_taken_whole_or_not(void **state)
+SHARES_TEST(amounts_are_taken_whole_or_not)
 {
-    (void)state;
     struct rsmd_account *one = user(USER);
     assert_false(rsmd_share_take(one, RSMD_BYTES, 751));
     assert_false(rsmd_share_take(one, RSMD_BYTES, UINT64_MAX));
@@ -113,9 +106,8 @@ static void amounts_are_taken_whole_or_not(void **state)
 }
 
 /* Small limits let a user in; nothing lets nobody in. */
-static void small_limits(void **state)
+SHARES_TEST(small_limits)
 {
-    (void)state;
     static const struct {
         uint64_t total, users, one;
     } expected[] = {{0, 0, 0}, {1, 1, 1},  {2, 2, 1},   {3, 3, 2},
@@ -128,9 +120,8 @@ static void small_limits(void **state)
     }
 }
 
-static void what_is_configured(void **state)
+SHARES_TEST(what_is_configured)
 {
-    (void)state;
     uint64_t physical = rsm_memory_size();
     conf.max_user_share = 100;
     conf.max_segments = 200;
@@ -149,9 +140,8 @@ static void what_is_configured(void **state)
 }
 
 /* The user of an embedded node is the one whom its daemon runs as. */
-static void the_daemons_own_user_is_like_root(void **state)
+SHARES_TEST(the_daemons_own_user_is_like_root)
 {
-    (void)state;
     shares.own_uid = USER;
     struct rsmd_account *one = user(USER), *other = user(OTHER);
     assert_int_equal(take_all(one, RSMD_SEGMENTS), 1000);
@@ -161,9 +151,8 @@ static void the_daemons_own_user_is_like_root(void **state)
 }
 
 /* One program leaves descriptors to the others of its user, also where he may have everything. */
-static void a_connection_has_three_quarters_of_the_descriptors(void **state)
+SHARES_TEST(a_connection_has_three_quarters_of_the_descriptors)
 {
-    (void)state;
     shares.own_uid = USER;
     struct rsmd_account *one = rsmd_account_of_connection(&shares, USER);
     struct rsmd_account *two = rsmd_account_of_connection(&shares, USER);
@@ -184,40 +173,38 @@ static void a_connection_has_three_quarters_of_the_descriptors(void **state)
 
 /* ------------------------------------------------------------------ other hosts */
 
-static void a_far_node_has_the_share_of_one_user(void **state)
+SHARES_TEST(a_far_node_has_the_share_of_one_user)
 {
-    (void)state;
-    struct rsmd_account *far[40];
+    struct rsmd_account *remote[40];
     uint64_t sum = 0;
     struct rsmd_account *local = user(USER);
     /* It says that it has many users, root among them. */
     for (unsigned i = 0; i < 40; i++) {
-        far[i] = far_user(2, i);
-        uint64_t count = take_all(far[i], RSMD_SEGMENTS);
+        remote[i] = remote_user(2, i);
+        uint64_t count = take_all(remote[i], RSMD_SEGMENTS);
         assert_true(count <= 562);
         sum += count;
     }
-    assert_int_equal(far[0]->used[RSMD_SEGMENTS], 562); /* 75 % of what the node may have */
+    assert_int_equal(remote[0]->used[RSMD_SEGMENTS], 562); /* 75 % of what the node may have */
     assert_int_equal(sum, 750);
     assert_int_equal(take_all(local, RSMD_SEGMENTS), 200);
     for (unsigned i = 0; i < 40; i++)
-        give_all(far[i], RSMD_SEGMENTS);
+        give_all(remote[i], RSMD_SEGMENTS);
     give_all(local, RSMD_SEGMENTS);
 }
 
-static void the_same_number_on_two_nodes_is_two_users(void **state)
+SHARES_TEST(the_same_number_on_two_nodes_is_two_users)
 {
-    (void)state;
-    struct rsmd_account *here = user(USER), *there = far_user(2, USER),
-                        *further = far_user(3, USER);
+    struct rsmd_account *here = user(USER), *there = remote_user(2, USER),
+                        *further = remote_user(3, USER);
     assert_ptr_not_equal(here, there);
     assert_ptr_not_equal(there, further);
     assert_ptr_not_equal(there->parent, further->parent);
     assert_null(here->parent);
-    assert_ptr_equal(far_user(2, USER), there);
+    assert_ptr_equal(remote_user(2, USER), there);
     rsmd_account_drop(there);
     /* That which stands for all of a node's users is no user. */
-    assert_ptr_equal(far_user(2, RSMD_ALL_USERS), there->parent);
+    assert_ptr_equal(remote_user(2, RSMD_ALL_USERS), there->parent);
     rsmd_account_drop(there->parent);
     rsmd_account_drop(here);
     rsmd_account_drop(there);
@@ -226,27 +213,25 @@ static void the_same_number_on_two_nodes_is_two_users(void **state)
 
 /* ------------------------------------------------------------------ lives of accounts */
 
-static void an_account_lives_while_it_is_needed(void **state)
+SHARES_TEST(an_account_lives_while_it_is_needed)
 {
-    (void)state;
-    struct rsmd_account *one = user(USER), *far = far_user(2, USER);
+    struct rsmd_account *one = user(USER), *remote = remote_user(2, USER);
     assert_true(rsmd_share_take(one, RSMD_BYTES, 5));
-    assert_true(rsmd_share_take(far, RSMD_BYTES, 5));
+    assert_true(rsmd_share_take(remote, RSMD_BYTES, 5));
     rsmd_account_drop(one);
-    rsmd_account_drop(far);
+    rsmd_account_drop(remote);
     /* Nobody holds them, but there is something left to give back. */
     assert_int_equal(HASH_COUNT(shares.accounts), 3);
     assert_ptr_equal(user(USER), one);
     rsmd_account_drop(one);
     rsmd_share_give(one, RSMD_BYTES, 5);
     assert_int_equal(HASH_COUNT(shares.accounts), 2);
-    rsmd_share_give(far, RSMD_BYTES, 5);
+    rsmd_share_give(remote, RSMD_BYTES, 5);
     assert_null(shares.accounts);
 }
 
-static void a_wrong_sum_is_noticed(void **state)
+SHARES_TEST(a_wrong_sum_is_noticed)
 {
-    (void)state;
     struct rsmd_account *one = user(USER);
     assert_true(rsmd_share_take(one, RSMD_BYTES, 5));
     shares.used[RSMD_BYTES]++;
@@ -308,7 +293,7 @@ static void random_step(unsigned *seed)
     uint64_t amount = (uint64_t)rand_r(seed) % 300;
     if (model[i].account == NULL)
         model[i].account =
-            model[i].node == 0 ? user(model[i].uid) : far_user(model[i].node, model[i].uid);
+            model[i].node == 0 ? user(model[i].uid) : remote_user(model[i].node, model[i].uid);
     if (rand_r(seed) % 2 == 0) {
         bool fits = model_fits(i, resource, amount);
         assert_int_equal(rsmd_share_take(model[i].account, resource, amount), fits);
@@ -325,9 +310,8 @@ static void random_step(unsigned *seed)
     }
 }
 
-static void random_users(void **state)
+SHARES_TEST(random_users)
 {
-    (void)state;
     unsigned seed = 20261122; /* fixed, so that a failure repeats */
     for (unsigned i = 0; i < HOLDERS; i++) {
         memset(&model[i], 0, sizeof model[i]);
@@ -344,7 +328,7 @@ static void random_users(void **state)
     }
     for (unsigned i = 0; i < HOLDERS; i++) {
         struct rsmd_account *account =
-            model[i].node == 0 ? user(model[i].uid) : far_user(model[i].node, model[i].uid);
+            model[i].node == 0 ? user(model[i].uid) : remote_user(model[i].node, model[i].uid);
         for (unsigned r = 0; r < RSMD_RESOURCES; r++) {
             assert_int_equal(account->used[r], model[i].used[r]);
             rsmd_share_give(account, (enum rsmd_resource)r, model[i].used[r]);
@@ -352,24 +336,4 @@ static void random_users(void **state)
         rsmd_account_drop(account);
         rsmd_account_drop(model[i].account);
     }
-}
-
-int main(void)
-{
-#define SHARES_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        SHARES_TEST(one_user_never_has_all),
-        SHARES_TEST(root_is_bound_by_the_total),
-        SHARES_TEST(amounts_are_taken_whole_or_not),
-        SHARES_TEST(small_limits),
-        SHARES_TEST(what_is_configured),
-        SHARES_TEST(the_daemons_own_user_is_like_root),
-        SHARES_TEST(a_connection_has_three_quarters_of_the_descriptors),
-        SHARES_TEST(a_far_node_has_the_share_of_one_user),
-        SHARES_TEST(the_same_number_on_two_nodes_is_two_users),
-        SHARES_TEST(an_account_lives_while_it_is_needed),
-        SHARES_TEST(a_wrong_sum_is_noticed),
-        SHARES_TEST(random_users),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

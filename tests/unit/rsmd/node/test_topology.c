@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a node knows of the others. */
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "peer.h"
@@ -49,9 +40,8 @@ static struct rsm_topology_reply await_state(int socket, uint32_t state)
     return reply;
 }
 
-static void embedded_neighbours(void **state)
+TEST_ALONE(embedded_neighbours)
 {
-    (void)state;
     struct daemon one, two;
     struct rsm_locate_reply where;
     daemon_start(&one, NULL, "--embedded");
@@ -99,9 +89,8 @@ static void embedded_neighbours(void **state)
     daemon_stop(&one);
 }
 
-static void configured_cluster(void **state)
+TEST_ALONE(configured_cluster)
 {
-    (void)state;
     struct daemon daemon;
     struct rsm_locate_reply where;
     daemon_start(&daemon,
@@ -177,9 +166,8 @@ static void expect_link_to(int socket, uint32_t node)
 }
 
 /* Two hosts, as far as nodes can tell: they share no runtime directory, but have a link. */
-static void nodes_of_other_hosts(void **state)
+TEST_ALONE(nodes_of_other_hosts)
 {
-    (void)state;
     char text[512], directory[64];
     struct daemon one, two;
     struct rsm_locate_reply where;
@@ -236,9 +224,8 @@ static void nodes_of_other_hosts(void **state)
 }
 
 /* In one runtime directory they are neighbours, whatever addresses they have. */
-static void neighbours_with_addresses(void **state)
+TEST_ALONE(neighbours_with_addresses)
 {
-    (void)state;
     struct daemon one, two;
     struct rsm_locate_reply where;
     const char *text = "[cluster]\ninsecure = yes\n"
@@ -267,9 +254,8 @@ static void neighbours_with_addresses(void **state)
 /* ------------------------------------------------------------------ who may say so */
 
 /* A process is of a node whose daemon is on its host. */
-static void clients_of_nodes_that_are_here(void **state)
+TEST_ALONE(clients_of_nodes_that_are_here)
 {
-    (void)state;
     struct daemon one, two;
     daemon_start(&one, NULL, NULL);
     daemon_start_in(&two, one.directory, 2, NULL, NULL);
@@ -301,9 +287,8 @@ static void clients_of_nodes_that_are_here(void **state)
 }
 
 /* A node with a runtime directory of its own is found where the configuration says. */
-static void clients_of_a_node_elsewhere_on_this_host(void **state)
+TEST_ALONE(clients_of_a_node_elsewhere_on_this_host)
 {
-    (void)state;
     char directory[64], text[256];
     struct daemon one, two;
     directory_make(directory);
@@ -321,9 +306,8 @@ static void clients_of_a_node_elsewhere_on_this_host(void **state)
     daemon_stop(&one);
 }
 
-static void no_interconnect(void **state)
+TEST_ALONE(no_interconnect)
 {
-    (void)state;
     struct daemon daemon;
     daemon_start(&daemon, "", NULL);
     int socket = peer_hello(&daemon);
@@ -335,9 +319,8 @@ static void no_interconnect(void **state)
     daemon_stop(&daemon);
 }
 
-static void more_peers_than_one_reply_holds(void **state)
+TEST_ALONE(more_peers_than_one_reply_holds)
 {
-    (void)state;
     /* The greatest id is among them, and the file has them in no order. */
     enum { OTHERS = 300 };
     static char text[(OTHERS + 2) * 40] = "[controller sci0]\ntransport = shm\n";
@@ -375,9 +358,8 @@ static unsigned knocks(int listener)
 
 /* Who is there is found by reading the directory, and a daemon that listened a moment ago is not
  * woken again. */
-static void neighbours_are_not_woken_by_each_look(void **state)
+TEST_ALONE(neighbours_are_not_woken_by_each_look)
 {
-    (void)state;
     struct daemon daemon;
     struct sockaddr_un there = {.sun_family = AF_UNIX};
     daemon_start(&daemon, NULL, "--embedded");
@@ -416,16 +398,5 @@ static void neighbours_are_not_woken_by_each_look(void **state)
 int main(void)
 {
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(embedded_neighbours),
-        cmocka_unit_test(configured_cluster),
-        cmocka_unit_test(nodes_of_other_hosts),
-        cmocka_unit_test(neighbours_with_addresses),
-        cmocka_unit_test(clients_of_nodes_that_are_here),
-        cmocka_unit_test(clients_of_a_node_elsewhere_on_this_host),
-        cmocka_unit_test(no_interconnect),
-        cmocka_unit_test(more_peers_than_one_reply_holds),
-        cmocka_unit_test(neighbours_are_not_woken_by_each_look),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the daemon says that users have: who is told, and that it is true. */
-#include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "users.h"
 
 /* What a user has according to a reply; NULL: nothing. */
@@ -39,9 +32,8 @@ static void await_nothing(int fd, const struct daemon *daemon, unsigned descript
 
 /* ------------------------------------------------------------------ who sees what */
 
-static void a_user_sees_his_own_share(void **state)
+TEST_ALONE(a_user_sees_his_own_share)
 {
-    (void)state;
     struct daemon daemon;
     daemon_start(&daemon, NULL, NULL);
     int one = hello_as(&daemon, GREEDY), other = hello_as(&daemon, MODEST);
@@ -71,9 +63,8 @@ static void a_user_sees_his_own_share(void **state)
     daemon_stop(&daemon);
 }
 
-static void many_users_come_in_pages(void **state)
+TEST_ALONE(many_users_come_in_pages)
 {
-    (void)state;
     enum { USERS = RSM_PROTO_USERS_MAX + 10 };
     struct daemon daemon;
     int sockets[USERS];
@@ -124,9 +115,8 @@ static void live(const struct daemon *daemon, uid_t uid, int to_test)
         pause();
 }
 
-static void nothing_is_left_of_the_dead(void **state)
+TEST_ALONE(nothing_is_left_of_the_dead)
 {
-    (void)state;
     enum { LIVES = 6 };
     struct daemon daemon;
     pid_t pids[LIVES];
@@ -338,9 +328,8 @@ static void await_agreement(int root, const struct daemon *daemon, unsigned desc
     }
 }
 
-static void random_users(void **state)
+TEST_ALONE(random_users)
 {
-    (void)state;
     struct daemon daemon;
     unsigned seed = 4711; /* fixed, so that a failure repeats */
     start_with_files(&daemon,
@@ -368,13 +357,4 @@ static void random_users(void **state)
     daemon_stop(&daemon);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_user_sees_his_own_share),
-        cmocka_unit_test(many_users_come_in_pages),
-        cmocka_unit_test(nothing_is_left_of_the_dead),
-        cmocka_unit_test(random_users),
-    };
-    return cmocka_run_group_tests(tests, need_root, NULL);
-}
+TESTS_BETWEEN(need_root, NULL)

@@ -5,12 +5,10 @@
  * walk is to be spared, a late one of equal requests must not cost much more than an early one.
  */
 #include <event2/event.h>
-#include <string.h>
-#include <sys/resource.h>
 
 #include "common/steps.h"
 #include "pair.h"
-#include "node/reach.h"
+#include "node/fabric.h"
 #include "remote/internal.h"
 
 enum { MANY = 20000, HALF = MANY / 2, FEW = 3000, STEP_MAX_US = 50000 };
@@ -75,9 +73,10 @@ static void all_have_moved(unsigned count)
 
 /* ------------------------------------------------------------------ ends */
 
-static void a_link_goes(void **state)
+#define TEST(test) TEST_BETWEEN(test, set_up, pair_end)
+
+TEST(a_link_goes)
 {
-    (void)state;
     connect_many(MANY);
     longest = 0;
     hosts.link[1][2] = hosts.link[2][1] = false;
@@ -105,9 +104,8 @@ static void a_link_goes(void **state)
 
 /* Without a carrier that waits, and with a process that goes meanwhile. HALF is more than one slice
  * ends on a fast machine. */
-static void a_link_comes_up_again_meanwhile(void **state)
+TEST(a_link_comes_up_again_meanwhile)
 {
-    (void)state;
     connect_many(HALF);
     link_down(1, 2);
     assert_true(rsmd_remote_busy(&hosts.node[1], 2) || rsmd_remote_busy(&hosts.node[2], 1));
@@ -130,9 +128,8 @@ static struct rsmd_controller *controller_of(uint32_t node)
     return controller;
 }
 
-static void a_fabric_goes(void **state)
+TEST(a_fabric_goes)
 {
-    (void)state;
     connect_many(MANY);
     longest = 0;
     int64_t begun = rsmd_processor_ns();
@@ -145,9 +142,8 @@ static void a_fabric_goes(void **state)
     judge("a fabric that goes, at the importers");
 }
 
-static void a_fabric_goes_at_the_exporter(void **state)
+TEST(a_fabric_goes_at_the_exporter)
 {
-    (void)state;
     connect_many(MANY);
     longest = 0;
     int64_t begun = rsmd_processor_ns();
@@ -161,9 +157,8 @@ static void a_fabric_goes_at_the_exporter(void **state)
 }
 
 /* Each that is held is named before the rest is released. */
-static void what_is_held_is_reported(void **state)
+TEST(what_is_held_is_reported)
 {
-    (void)state;
     transport_accepts();
     link_down(1, 2);
     rounds_until_over();
@@ -219,9 +214,8 @@ static int64_t page_from(uint32_t first)
     return took;
 }
 
-static void a_late_page_of_receivers_costs_what_an_early_one_does(void **state)
+TEST(a_late_page_of_receivers_costs_what_an_early_one_does)
 {
-    (void)state;
     int64_t early = INT64_MAX, late = INT64_MAX;
     struct person neighbour; /* an importer without counter stays, if it is of this host */
     person_begin(&neighbour, 1, 500);
@@ -257,9 +251,8 @@ static int64_t answer_to(uint32_t request)
     return took;
 }
 
-static void an_answer_costs_the_same_however_many_are_awaited(void **state)
+TEST(an_answer_costs_the_same_however_many_are_awaited)
 {
-    (void)state;
     const struct rsmd_remote *remote = rsmd_remote_of(&hosts.node[2], 1);
     unsigned first = remote->last_request + 1, count = 0;
     for (; HASH_COUNT(remote->waiting) == count; count++)
@@ -281,11 +274,10 @@ static void an_answer_costs_the_same_however_many_are_awaited(void **state)
 
 /* ------------------------------------------------------------------ relays */
 
-static void relays_that_wait_are_tried_in_slices(void **state)
+TEST(relays_that_wait_are_tried_in_slices)
 {
     static struct rsm_event_counter *counter[MANY];
     struct rsmd_remotes *here = hosts.node[2].hosts;
-    (void)state;
     connect_many(FEW);
     hosts.queued = 1000000; /* the link has too much to carry */
     for (unsigned i = 0; i < FEW; i++) {
@@ -314,21 +306,4 @@ static void relays_that_wait_are_tried_in_slices(void **state)
     assert_int_equal(hosts.node[2].events - before, FEW);
     assert_true(rounds > 1);
     judge("relays that have waited");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_link_goes, set_up, pair_end),
-        cmocka_unit_test_setup_teardown(a_link_comes_up_again_meanwhile, set_up, pair_end),
-        cmocka_unit_test_setup_teardown(a_fabric_goes, set_up, pair_end),
-        cmocka_unit_test_setup_teardown(a_fabric_goes_at_the_exporter, set_up, pair_end),
-        cmocka_unit_test_setup_teardown(what_is_held_is_reported, set_up, pair_end),
-        cmocka_unit_test_setup_teardown(a_late_page_of_receivers_costs_what_an_early_one_does,
-                                        set_up, pair_end),
-        cmocka_unit_test_setup_teardown(an_answer_costs_the_same_however_many_are_awaited, set_up,
-                                        pair_end),
-        cmocka_unit_test_setup_teardown(relays_that_wait_are_tried_in_slices, set_up, pair_end),
-    };
-    return cmocka_run_group_tests_name("rsmd far crowd", tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Named interrupts between hosts: triggers, messages, refusals, what a far node may say. */
-#include <poll.h>
-#include <string.h>
-#include <unistd.h>
-
+/* Named interrupts between hosts: triggers, messages, refusals, what a remote node may say. */
 #include "hosts.h"
 #include "node/interrupts.h"
 
@@ -75,9 +71,10 @@ static uint32_t pending(uint32_t interrupt)
     return atomic_load(&own_counter(&owner, RSM_EVENT_INTERRUPT, interrupt)->pending);
 }
 
-static void plain_ones_are_counted(void **state)
+#define TEST(name) TEST_BETWEEN(name, set_up, tear_down)
+
+TEST(plain_ones_are_counted)
 {
-    (void)state;
     assert_int_equal(find(RSM_INTERRUPT_PLAIN), RSM_ST_NOT_FOUND);
     uint32_t interrupt = create(RSM_INTERRUPT_PLAIN, 0600);
     assert_int_equal(find(RSM_INTERRUPT_PLAIN), RSM_ST_OK);
@@ -103,9 +100,8 @@ static enum rsm_status say_posted(struct person *who, uint32_t kind, uint32_t in
 }
 
 /* A sender that has posted itself has the poll descriptor made readable, and no more. */
-static void who_has_posted_only_rings(void **state)
+TEST(who_has_posted_only_rings)
 {
-    (void)state;
     struct person neighbour;
     person_begin(&neighbour, 1, 500);
     uint32_t interrupt = create(RSM_INTERRUPT_PLAIN, 0600), data = create(RSM_INTERRUPT_DATA, 0600);
@@ -125,9 +121,8 @@ static void who_has_posted_only_rings(void **state)
     person_end(&neighbour);
 }
 
-static void messages_cross_and_a_full_queue_refuses(void **state)
+TEST(messages_cross_and_a_full_queue_refuses)
 {
-    (void)state;
     uint32_t interrupt = create(RSM_INTERRUPT_DATA, 0600);
     for (unsigned i = 0; i < RSM_MAILBOX_MAX; i++)
         assert_int_equal(trigger(RSM_INTERRUPT_DATA, interrupt, i == 0 ? "first" : ""), RSM_ST_OK);
@@ -152,9 +147,8 @@ static void messages_cross_and_a_full_queue_refuses(void **state)
     assert_int_equal(trigger(RSM_INTERRUPT_DATA, interrupt, "late"), RSM_ST_OK);
 }
 
-static void rights_and_shares_hold(void **state)
+TEST(rights_and_shares_hold)
 {
-    (void)state;
     (void)create(RSM_INTERRUPT_PLAIN, 0600);
     struct person stranger;
     person_begin(&stranger, 2, 600);
@@ -176,9 +170,8 @@ static void rights_and_shares_hold(void **state)
     assert_true(rsmd_shares_are_sound(&hosts.node[1].shares));
 }
 
-static void a_link_that_goes_ends_what_waits(void **state)
+TEST(a_link_that_goes_ends_what_waits)
 {
-    (void)state;
     uint32_t interrupt = create(RSM_INTERRUPT_PLAIN, 0600);
     struct rsm_msg msg = triggering(RSM_INTERRUPT_PLAIN, interrupt, "");
     begin(&sender, &msg);
@@ -191,9 +184,8 @@ static void a_link_that_goes_ends_what_waits(void **state)
     assert_int_equal(pending(interrupt), 0);
 }
 
-static void answers_of_a_far_node_are_checked(void **state)
+TEST(answers_of_a_far_node_are_checked)
 {
-    (void)state;
     struct rsm_msg msg = finding(RSM_INTERRUPT_PLAIN);
     begin(&sender, &msg);
     struct rsm_cluster_msg asked = intercept(RSM_CLUSTER_INTERRUPT);
@@ -217,19 +209,4 @@ static void answers_of_a_far_node_are_checked(void **state)
     assert_int_equal(sender.reply.status, RSM_ST_UNREACHABLE);
     forge(1, 2, wrong); /* nobody waits for it any more */
     assert_int_equal(sender.answers, 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(plain_ones_are_counted),
-        TEST(who_has_posted_only_rings),
-        TEST(messages_cross_and_a_full_queue_refuses),
-        TEST(rights_and_shares_hold),
-        TEST(a_link_that_goes_ends_what_waits),
-        TEST(answers_of_a_far_node_are_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

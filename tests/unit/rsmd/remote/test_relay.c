@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events between nodes of different hosts: counts, coalescing, order, a link that does not keep up.
  */
-#include <string.h>
-#include <unistd.h>
-
 #include "pair.h"
 
 static uint32_t import_id;
@@ -38,9 +35,10 @@ static uint32_t pending_at_importer(void)
     return atomic_load(&own_counter(&importer, RSM_EVENT_IMPORT, import_id)->pending);
 }
 
-static void counts_cross_both_ways(void **state)
+#define TEST(name) TEST_BETWEEN(name, set_up, pair_end)
+
+TEST(counts_cross_both_ways)
 {
-    (void)state;
     to_exporter(1, false);
     to_exporter(2, false);
     assert_int_equal(pending_at_exporter(), 3);
@@ -53,13 +51,12 @@ static void counts_cross_both_ways(void **state)
 
 /* What a counter at hand would have shown, for every sequence of six posts cut anywhere by the
  * passing on of what there is. */
-static void coalescing_means_the_same_as_at_hand(void **state)
+TEST(coalescing_means_the_same_as_at_hand)
 {
-    (void)state;
     for (unsigned sequence = 0; sequence < 64; sequence++) {
         for (unsigned cuts = 0; cuts < 32; cuts += 5) {
             struct rsm_event_counter near = {.pending = 0};
-            struct rsm_event_counter relay = {.relay = 1}, far = {.pending = 0};
+            struct rsm_event_counter relay = {.relay = 1}, remote = {.pending = 0};
             for (unsigned i = 0; i < 6; i++) {
                 bool coalesce = (sequence >> i & 1) != 0;
                 rsm_event_counter_post(&near, 1, coalesce);
@@ -68,18 +65,17 @@ static void coalescing_means_the_same_as_at_hand(void **state)
                     continue;
                 struct rsm_signals batch = rsm_event_counter_take(&relay);
                 if (batch.coalesced)
-                    rsm_event_counter_post(&far, 1, true);
+                    rsm_event_counter_post(&remote, 1, true);
                 if (batch.count > 0)
-                    rsm_event_counter_post(&far, batch.count, false);
+                    rsm_event_counter_post(&remote, batch.count, false);
             }
-            assert_int_equal(atomic_load(&near.pending), atomic_load(&far.pending));
+            assert_int_equal(atomic_load(&near.pending), atomic_load(&remote.pending));
         }
     }
 }
 
-static void coalesced_posts_cross(void **state)
+TEST(coalesced_posts_cross)
 {
-    (void)state;
     to_exporter(1, true);
     to_exporter(1, true);
     assert_int_equal(pending_at_exporter(), 1);
@@ -98,9 +94,8 @@ static void coalesced_posts_cross(void **state)
 }
 
 /* A post before the end of a connection arrives before the news of that end. */
-static void what_was_posted_arrives_first(void **state)
+TEST(what_was_posted_arrives_first)
 {
-    (void)state;
     struct rsm_import_connect_reply import = importer.reply.u.import_connect_reply;
     to_importers(3, false);
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
@@ -112,17 +107,15 @@ static void what_was_posted_arrives_first(void **state)
     assert_true(has_moved(&importer, &import));
 }
 
-static void a_client_that_goes_has_posted(void **state)
+TEST(a_client_that_goes_has_posted)
 {
-    (void)state;
     to_exporter(2, false);
     person_end(&importer);
     assert_int_equal(pending_at_exporter(), 2);
 }
 
-static void counters_stop_at_their_end(void **state)
+TEST(counters_stop_at_their_end)
 {
-    (void)state;
     struct rsm_event_counter *cell = own_counter(&exporter, RSM_EVENT_EXPORT, export_id);
     uint32_t there = hosts.node[1].importers->id;
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_EVENT,
@@ -143,9 +136,8 @@ static void counters_stop_at_their_end(void **state)
     assert_true(batch.coalesced);
 }
 
-static void events_for_what_is_not_theirs(void **state)
+TEST(events_for_what_is_not_theirs)
 {
-    (void)state;
     struct rsm_event_counter *at_export = own_counter(&exporter, RSM_EVENT_EXPORT, export_id);
     struct rsm_event_counter *at_import = own_counter(&importer, RSM_EVENT_IMPORT, import_id);
     uint32_t there = hosts.node[1].importers->id;
@@ -176,9 +168,8 @@ static void events_for_what_is_not_theirs(void **state)
 }
 
 /* Posts wait in their counter while the link is full, and none is lost. */
-static void a_full_link_makes_events_wait(void **state)
+TEST(a_full_link_makes_events_wait)
 {
-    (void)state;
     hosts.queued = 1 << 20;
     for (int i = 0; i < 100; i++) {
         to_exporter(1, false);
@@ -196,9 +187,8 @@ static void a_full_link_makes_events_wait(void **state)
     assert_int_equal(pending, 100);
 }
 
-static void a_relay_counts_as_descriptors_of_its_client(void **state)
+TEST(a_relay_counts_as_descriptors_of_its_client)
 {
-    (void)state;
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_RECEIVERS,
                           .u.event_receivers = {RSM_EVENT_IMPORT, import_id, 0}};
     struct rsmd_shares *shares = &hosts.node[2].shares;
@@ -243,9 +233,8 @@ static void taken(void)
 }
 
 /* One at a time; what is posted meanwhile goes together when the importer has taken the former. */
-static void the_fabric_carries_posts(void **state)
+TEST(the_fabric_carries_posts)
 {
-    (void)state;
     hosts.fabric = true;
     hosts.queued = 1 << 20; /* of the link that is not used */
     to_importers(2, false);
@@ -271,9 +260,8 @@ static void the_fabric_carries_posts(void **state)
     assert_int_equal(hosts.fabric_sends, 3);
 }
 
-static void the_link_carries_what_the_fabric_does_not(void **state)
+TEST(the_link_carries_what_the_fabric_does_not)
 {
-    (void)state;
     to_importers(2, false);
     assert_int_equal(pending_at_importer(), 2);
     hosts.fabric = true; /* the importer is connected now */
@@ -293,9 +281,8 @@ static void unpublish(void)
 }
 
 /* What the fabric had not delivered, and what waited, arrives before the news of the end. */
-static void the_end_loses_no_post(void **state)
+TEST(the_end_loses_no_post)
 {
-    (void)state;
     struct rsm_import_connect_reply import = importer.reply.u.import_connect_reply;
     hosts.fabric = true;
     to_importers(3, false);
@@ -311,9 +298,8 @@ static void the_end_loses_no_post(void **state)
     assert_int_equal(hosts.fabric_sends, 1);
 }
 
-static void the_end_doubles_no_post(void **state)
+TEST(the_end_doubles_no_post)
 {
-    (void)state;
     hosts.fabric = hosts.arrived = true;
     to_importers(3, false);
     settle();
@@ -323,9 +309,8 @@ static void the_end_doubles_no_post(void **state)
     assert_int_equal(pending_at_importer(), 4);
 }
 
-static void an_importer_goes_with_what_it_did_not_take(void **state)
+TEST(an_importer_goes_with_what_it_did_not_take)
 {
-    (void)state;
     hosts.fabric = true;
     to_importers(3, false);
     settle();
@@ -340,9 +325,8 @@ static void an_importer_goes_with_what_it_did_not_take(void **state)
 }
 
 /* The fabric has its last posts already, and rsmd hears of its end first. */
-static void an_importers_last_posts_are_collected(void **state)
+TEST(an_importers_last_posts_are_collected)
 {
-    (void)state;
     to_exporter(1, false);
     assert_int_equal(pending_at_exporter(), 1);
     hosts.posted = (struct rsm_signals){.count = 2, .coalesced = true};
@@ -351,28 +335,4 @@ static void an_importers_last_posts_are_collected(void **state)
     assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
     assert_int_equal(pending_at_exporter(), 3); /* one was pending */
     assert_null(hosts.node[1].importers);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, pair_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(counts_cross_both_ways),
-        TEST(coalescing_means_the_same_as_at_hand),
-        TEST(coalesced_posts_cross),
-        TEST(what_was_posted_arrives_first),
-        TEST(a_client_that_goes_has_posted),
-        TEST(counters_stop_at_their_end),
-        TEST(events_for_what_is_not_theirs),
-        TEST(a_full_link_makes_events_wait),
-        TEST(a_relay_counts_as_descriptors_of_its_client),
-        TEST(the_fabric_carries_posts),
-        TEST(the_link_carries_what_the_fabric_does_not),
-        TEST(the_end_loses_no_post),
-        TEST(the_end_doubles_no_post),
-        TEST(an_importer_goes_with_what_it_did_not_take),
-        TEST(an_importers_last_posts_are_collected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Imports that go through the importer's own node, and the memory that waits until that node has
  * released it. */
-#include <string.h>
-
 #include "pair.h"
 #include "node/controllers.h"
-#include "node/reach.h"
+#include "node/fabric.h"
 
 /* A segment of node 1, and a process of node 2. */
 static int set_up(void **state)
@@ -52,10 +50,11 @@ static void unpublish(void)
     assert_int_equal(exporter.reply.u.export_unpublish_reply.offered, 1);
 }
 
-static void the_process_gets_what_its_node_made(void **state)
+#define TEST(name) TEST_BETWEEN(name, set_up, tear_down)
+
+TEST(the_process_gets_what_its_node_made)
 {
     static const char made[] = "for node 2 of 1";
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     assert_int_equal(import.blob_len, sizeof made - 1);
     assert_memory_equal(import.blob, made, sizeof made - 1);
@@ -68,14 +67,13 @@ static void the_process_gets_what_its_node_made(void **state)
     assert_int_equal(HASH_COUNT(hosts.node[1].importers), 0);
 }
 
-static void refused_by_the_own_node(void **state)
+TEST(refused_by_the_own_node)
 {
     static const struct {
         enum rsm_status by_port, told;
     } cases[] = {{RSM_ST_UNREACHABLE, RSM_ST_UNREACHABLE},
                  {RSM_ST_NO_RESOURCES, RSM_ST_NO_RESOURCES},
                  {RSM_ST_PROTOCOL, RSM_ST_UNREACHABLE}};
-    (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         hosts.accept_status = cases[i].by_port;
         assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ), cases[i].told);
@@ -87,9 +85,8 @@ static void refused_by_the_own_node(void **state)
     hosts.accept_status = RSM_ST_OK;
 }
 
-static void a_port_that_cuts_releases_at_once(void **state)
+TEST(a_port_that_cuts_releases_at_once)
 {
-    (void)state;
     hosts.cuts = true;
     struct rsm_import_connect_reply import = connected();
     unpublish();
@@ -102,9 +99,8 @@ static void a_port_that_cuts_releases_at_once(void **state)
     assert_int_equal(hosts.entries, 0);
 }
 
-static void one_that_cannot_cut_waits_for_the_process(void **state)
+TEST(one_that_cannot_cut_waits_for_the_process)
 {
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     unpublish();
     deliver_all();
@@ -115,9 +111,8 @@ static void one_that_cannot_cut_waits_for_the_process(void **state)
     assert_int_equal(hosts.held, 0);
 }
 
-static void the_process_ends(void **state)
+TEST(the_process_ends)
 {
-    (void)state;
     (void)connected();
     unpublish();
     deliver_all();
@@ -129,9 +124,8 @@ static void the_process_ends(void **state)
 }
 
 /* A fabric that is lost cuts on the importer's side first, and says that memory is still held. */
-static void the_fabric_is_lost(void **state)
+TEST(the_fabric_is_lost)
 {
-    (void)state;
     for (unsigned cuts = 0; cuts < 2; cuts++) {
         hosts.cuts = cuts != 0;
         struct rsm_import_connect_reply import = connected();
@@ -147,9 +141,8 @@ static void the_fabric_is_lost(void **state)
     }
 }
 
-static void the_link_is_lost(void **state)
+TEST(the_link_is_lost)
 {
-    (void)state;
     for (unsigned cuts = 0; cuts < 2; cuts++) {
         hosts.cuts = cuts != 0;
         struct rsm_import_connect_reply import = connected();
@@ -163,9 +156,8 @@ static void the_link_is_lost(void **state)
     }
 }
 
-static void an_answer_for_nobody(void **state)
+TEST(an_answer_for_nobody)
 {
-    (void)state;
     begin_connect(&importer, 1, RSM_RIGHT_READ);
     assert_true(deliver()); /* node 1 has made the offer */
     person_end(&importer);
@@ -176,9 +168,8 @@ static void an_answer_for_nobody(void **state)
 }
 
 /* The answer to a connect gets lost with the link: node 2 has nothing of it, and says so. */
-static void an_answer_that_is_lost(void **state)
+TEST(an_answer_that_is_lost)
 {
-    (void)state;
     begin_connect(&importer, 1, RSM_RIGHT_READ);
     assert_true(deliver()); /* node 1 has made the offer */
     link_down(1, 2);
@@ -190,9 +181,8 @@ static void an_answer_that_is_lost(void **state)
 }
 
 /* The process lets go of it while there is no link to say so. */
-static void a_release_that_is_lost(void **state)
+TEST(a_release_that_is_lost)
 {
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     link_down(1, 2);
     disconnect(&import);
@@ -203,9 +193,8 @@ static void a_release_that_is_lost(void **state)
 }
 
 /* What a process still has is held, however often the link goes. */
-static void what_is_held_is_named(void **state)
+TEST(what_is_held_is_named)
 {
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     for (unsigned i = 0; i < 3; i++) {
         link_down(1, 2);
@@ -219,9 +208,8 @@ static void what_is_held_is_named(void **state)
 }
 
 /* Another daemon of node 2 knows nothing of processes that the former one has left behind. */
-static void another_daemon_does_not_release(void **state)
+TEST(another_daemon_does_not_release)
 {
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     link_down(1, 2);
     hosts.link[1][2] = true;
@@ -238,9 +226,8 @@ static void another_daemon_does_not_release(void **state)
 }
 
 /* Ids of connections to a former daemon of node 1 are not told to the present one. */
-static void ids_of_another_daemon(void **state)
+TEST(ids_of_another_daemon)
 {
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     link_down(1, 2);
     link_up(1, 2);
@@ -256,9 +243,8 @@ static void ids_of_another_daemon(void **state)
     assert_int_equal(hosts.held, 0);
 }
 
-static void releases_of_nothing(void **state)
+TEST(releases_of_nothing)
 {
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT, .u.disconnect.import = 4711};
     forge(2, 1, msg);
@@ -272,27 +258,4 @@ static void releases_of_nothing(void **state)
     disconnect(&import);
     deliver_all();
     assert_int_equal(hosts.held, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_process_gets_what_its_node_made),
-        TEST(refused_by_the_own_node),
-        TEST(a_port_that_cuts_releases_at_once),
-        TEST(one_that_cannot_cut_waits_for_the_process),
-        TEST(the_process_ends),
-        TEST(the_fabric_is_lost),
-        TEST(the_link_is_lost),
-        TEST(an_answer_for_nobody),
-        TEST(an_answer_that_is_lost),
-        TEST(a_release_that_is_lost),
-        TEST(what_is_held_is_named),
-        TEST(another_daemon_does_not_release),
-        TEST(ids_of_another_daemon),
-        TEST(releases_of_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections between nodes of different hosts: how they begin and end. */
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "pair.h"
 
 static struct rsm_import_connect_reply connected(void)
@@ -36,9 +32,10 @@ static void run_loop(int milliseconds)
 
 /* ------------------------------------------------------------------ connecting */
 
-static void an_offer_crosses(void **state)
+#define TEST(name) TEST_BETWEEN(name, pair_begin, pair_end)
+
+TEST(an_offer_crosses)
 {
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     assert_int_equal(import.length, sysconf(_SC_PAGESIZE));
     assert_int_equal(import.rights, RSM_RIGHT_READ | RSM_RIGHT_WRITE);
@@ -66,9 +63,8 @@ static struct rsm_inspect_item shown(struct person *person)
 }
 
 /* The name space crosses with the id: SEGMENT of the other space is another segment. */
-static void name_spaces_cross(void **state)
+TEST(name_spaces_cross)
 {
-    (void)state;
     struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT,
                           .u.import_connect = {"sci0", 1, RSM_ID_SPACE_SISCI, SEGMENT, 6}};
     assert_int_equal(ask(&importer, &msg), RSM_ST_NOT_FOUND);
@@ -87,9 +83,8 @@ static void name_spaces_cross(void **state)
     assert_int_equal(here.segment_id, SEGMENT);
 }
 
-static void the_exporters_node_decides(void **state)
+TEST(the_exporters_node_decides)
 {
-    (void)state;
     struct rsm_msg republish = {.type = RSM_MSG_EXPORT_REPUBLISH,
                                 .u.export_republish = {export_id, 1, {{2, 0640}}}};
     gid_t groups[] = {7, 500};
@@ -111,9 +106,8 @@ static void the_exporters_node_decides(void **state)
     person_end(&third);
 }
 
-static void refusals_cross_as_they_are(void **state)
+TEST(refusals_cross_as_they_are)
 {
-    (void)state;
     struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT,
                           .u.import_connect = {"sci0", 1, RSM_ID_SPACE_RSMAPI, SEGMENT + 1, 6}};
     assert_int_equal(ask(&importer, &msg), RSM_ST_NOT_FOUND);
@@ -134,9 +128,8 @@ static void refusals_cross_as_they_are(void **state)
                      RSM_ST_NO_CONTROLLER);
 }
 
-static void descriptors_stay_on_their_host(void **state)
+TEST(descriptors_stay_on_their_host)
 {
-    (void)state;
     hosts.descriptors = 2;
     assert_int_equal(connect_to(&importer, 1, 6), RSM_ST_NO_ROUTE);
     assert_int_equal(hosts.revokes, 1);
@@ -148,9 +141,8 @@ static void descriptors_stay_on_their_host(void **state)
 
 /* The segment's port offers only extents that it has made. Here each controller has the loopback
  * controller's transport, so that the segment can be published on another's. */
-static void memory_of_another_port_stays_on_its_host(void **state)
+TEST(memory_of_another_port_stays_on_its_host)
 {
-    (void)state;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     assert_int_equal(end_export(RSM_MSG_EXPORT_DESTROY, 0), RSM_ST_OK);
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC, .u.extent_alloc = {"loopback", page}};
@@ -171,9 +163,8 @@ static void memory_of_another_port_stays_on_its_host(void **state)
     assert_int_equal(hosts.revokes, 0);
 }
 
-static void who_does_not_answer_is_unreachable(void **state)
+TEST(who_does_not_answer_is_unreachable)
 {
-    (void)state;
     hosts.node[2].conf.peer_timeout_ms = 100;
     begin_connect(&importer, 1, 6);
     unsigned answers = importer.answers;
@@ -192,9 +183,8 @@ static void who_does_not_answer_is_unreachable(void **state)
 }
 
 /* The client goes on asking; each request gets its own answer, and the limit is what stops it. */
-static void a_client_has_many_under_way(void **state)
+TEST(a_client_has_many_under_way)
 {
-    (void)state;
     struct rsm_msg locate = {.type = RSM_MSG_LOCATE, .u.locate = {"sci0", 2}};
     for (uint32_t i = 0; i < RSMD_FORWARDS_PER_CLIENT_MAX; i++)
         begin_connect(&importer, 1, 6);
@@ -203,7 +193,7 @@ static void a_client_has_many_under_way(void **state)
     begin(&importer, &locate);
     assert_int_equal(importer.answers, answers + 1);
     assert_int_equal(importer.reply.status, RSM_ST_OK);
-    /* The far node answers them out of order. */
+    /* The remote node answers them out of order. */
     struct rsm_cluster_msg oldest = intercept(RSM_CLUSTER_CONNECT);
     deliver_all();
     assert_int_equal(importer.client.forward_count, 1);
@@ -215,9 +205,8 @@ static void a_client_has_many_under_way(void **state)
     assert_int_equal(importer.reply.status, RSM_ST_OK);
 }
 
-static void a_client_that_goes_abandons_all(void **state)
+TEST(a_client_that_goes_abandons_all)
 {
-    (void)state;
     struct person other;
     person_begin(&other, 2, 500);
     begin_connect(&importer, 1, 6);
@@ -233,9 +222,8 @@ static void a_client_that_goes_abandons_all(void **state)
     person_end(&other);
 }
 
-static void a_client_that_goes_is_not_answered(void **state)
+TEST(a_client_that_goes_is_not_answered)
 {
-    (void)state;
     begin_connect(&importer, 1, 6);
     unsigned answers = importer.answers;
     person_end(&importer);
@@ -244,9 +232,8 @@ static void a_client_that_goes_is_not_answered(void **state)
     assert_int_equal(imports_of(1), 0);
 }
 
-static void a_link_that_goes_answers(void **state)
+TEST(a_link_that_goes_answers)
 {
-    (void)state;
     begin_connect(&importer, 1, 6);
     unsigned answers = importer.answers;
     assert_true(deliver()); /* connected there, and the reply is lost */
@@ -260,9 +247,8 @@ static void a_link_that_goes_answers(void **state)
     connected();
 }
 
-static void several_wait_at_once(void **state)
+TEST(several_wait_at_once)
 {
-    (void)state;
     struct person second;
     person_begin(&second, 2, 501);
     begin_connect(&importer, 1, 6);
@@ -275,9 +261,8 @@ static void several_wait_at_once(void **state)
 
 /* ------------------------------------------------------------------ ends */
 
-static void unpublish_revokes_before_it_is_answered(void **state)
+TEST(unpublish_revokes_before_it_is_answered)
 {
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     assert_int_equal(end_export(RSM_MSG_EXPORT_UNPUBLISH, 0), RSM_ST_OK);
     assert_int_equal(exporter.reply.u.export_unpublish_reply.offered, 0);
@@ -293,9 +278,8 @@ static void unpublish_revokes_before_it_is_answered(void **state)
     assert_false(deliver());
 }
 
-static void connections_can_be_kept(void **state)
+TEST(connections_can_be_kept)
 {
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     assert_int_equal(end_export(RSM_MSG_EXPORT_UNPUBLISH, RSM_UNPUBLISH_KEEP_CONNECTIONS),
                      RSM_ST_OK);
@@ -307,9 +291,8 @@ static void connections_can_be_kept(void **state)
     assert_true(has_moved(&importer, &import));
 }
 
-static void deaths_are_told(void **state)
+TEST(deaths_are_told)
 {
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     struct person third;
     person_begin(&third, 3, 500);
@@ -324,9 +307,8 @@ static void deaths_are_told(void **state)
     assert_int_equal(imports_of(1), 0);
 }
 
-static void a_link_that_goes_ends_what_it_carried(void **state)
+TEST(a_link_that_goes_ends_what_it_carried)
 {
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     struct person third;
     person_begin(&third, 3, 500);
@@ -342,9 +324,8 @@ static void a_link_that_goes_ends_what_it_carried(void **state)
 }
 
 /* A daemon that was restarted may be there again before anybody said that it had gone. */
-static void another_incarnation_knows_nothing(void **state)
+TEST(another_incarnation_knows_nothing)
 {
-    (void)state;
     struct rsm_import_connect_reply import = connected();
     link_up(1, 2);
     assert_true(has_moved(&importer, &import));
@@ -353,9 +334,8 @@ static void another_incarnation_knows_nothing(void **state)
     connected();
 }
 
-static void limits_hold_for_both_ends(void **state)
+TEST(limits_hold_for_both_ends)
 {
-    (void)state;
     rsmd_shares_limit(&hosts.node[2].shares, RSMD_SEGMENTS, 0);
     assert_int_equal(connect_to(&importer, 1, 6), RSM_ST_NO_RESOURCES);
     rsmd_shares_limit(&hosts.node[2].shares, RSMD_SEGMENTS, 1);
@@ -372,9 +352,8 @@ static void limits_hold_for_both_ends(void **state)
 
 /* ------------------------------------------------------------------ liars */
 
-static void answers_that_make_no_sense(void **state)
+TEST(answers_that_make_no_sense)
 {
-    (void)state;
     struct rsm_import_connect_reply good = connected();
     struct {
         uint32_t status, import, rights;
@@ -413,9 +392,8 @@ static void answers_that_make_no_sense(void **state)
     assert_false(has_moved(&importer, &good));
 }
 
-static void answers_of_others(void **state)
+TEST(answers_of_others)
 {
-    (void)state;
     begin_connect(&importer, 1, 6);
     struct rsm_cluster_msg asked = intercept(RSM_CLUSTER_CONNECT);
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_CONNECT_REPLY,
@@ -440,9 +418,8 @@ static void answers_of_others(void **state)
     forge(1, 2, abort_it);
 }
 
-static void nobody_ends_the_connections_of_others(void **state)
+TEST(nobody_ends_the_connections_of_others)
 {
-    (void)state;
     struct person local;
     person_begin(&local, 1, 500);
     assert_int_equal(connect_to(&local, 1, 6), RSM_ST_OK);
@@ -472,9 +449,8 @@ static void nobody_ends_the_connections_of_others(void **state)
     person_end(&local);
 }
 
-static void nobody_speaks_before_its_link_is_up(void **state)
+TEST(nobody_speaks_before_its_link_is_up)
 {
-    (void)state;
     struct rsm_cluster_msg msg = {
         .type = RSM_CLUSTER_CONNECT,
         .u.connect = {1, "sci0", RSM_ID_SPACE_RSMAPI, SEGMENT, 6, {500, 500, 1, 0, {0}}}};
@@ -490,9 +466,8 @@ static void nobody_speaks_before_its_link_is_up(void **state)
 
 /* ------------------------------------------------------------------ what is shown */
 
-static void both_ends_show_the_connection(void **state)
+TEST(both_ends_show_the_connection)
 {
-    (void)state;
     connected();
     struct rsm_inspect_item there = shown(&exporter), here = shown(&importer);
     assert_int_equal(there.node, 2);
@@ -513,36 +488,4 @@ static void both_ends_show_the_connection(void **state)
     assert_int_equal(here.published, 0);
     assert_int_equal(here.length, 0);
     assert_int_equal(here.exporter, 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_begin, pair_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_offer_crosses),
-        TEST(name_spaces_cross),
-        TEST(the_exporters_node_decides),
-        TEST(refusals_cross_as_they_are),
-        TEST(descriptors_stay_on_their_host),
-        TEST(memory_of_another_port_stays_on_its_host),
-        TEST(who_does_not_answer_is_unreachable),
-        TEST(a_client_has_many_under_way),
-        TEST(a_client_that_goes_abandons_all),
-        TEST(a_client_that_goes_is_not_answered),
-        TEST(a_link_that_goes_answers),
-        TEST(several_wait_at_once),
-        TEST(unpublish_revokes_before_it_is_answered),
-        TEST(connections_can_be_kept),
-        TEST(deaths_are_told),
-        TEST(a_link_that_goes_ends_what_it_carried),
-        TEST(another_incarnation_knows_nothing),
-        TEST(limits_hold_for_both_ends),
-        TEST(answers_that_make_no_sense),
-        TEST(answers_of_others),
-        TEST(nobody_ends_the_connections_of_others),
-        TEST(nobody_speaks_before_its_link_is_up),
-        TEST(both_ends_show_the_connection),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a transport gets to know beside the offer: the request of an importer, at the exporter's node, and
  * the address of the exporter's node, at the importer's. */
-#include <string.h>
-
 #include "pair.h"
 
 /* Connect to SEGMENT of node 1 with a request of this transport's import half. */
@@ -30,9 +28,10 @@ static void expect_offer(struct person *person, const char *text)
 
 /* ------------------------------------------------------------------ requests */
 
-static void a_request_reaches_the_node_half(void **state)
+#define TEST(name) TEST_BETWEEN(name, pair_begin, pair_end)
+
+TEST(a_request_reaches_the_node_half)
 {
-    (void)state;
     request(&importer, "shm", "who?", 4);
     expect_offer(&importer, "for node 2: who?");
     request(&importer, "shm", "", 0);
@@ -42,9 +41,8 @@ static void a_request_reaches_the_node_half(void **state)
     expect_offer(&exporter, "for node 1: me");
 }
 
-static void a_request_is_for_its_own_transport(void **state)
+TEST(a_request_is_for_its_own_transport)
 {
-    (void)state;
     request(&importer, "verbs", "who?", 4);
     expect_offer(&importer, "for node 2");
     request(&importer, "", "who?", 4);
@@ -53,10 +51,9 @@ static void a_request_is_for_its_own_transport(void **state)
     expect_offer(&exporter, "for node 1");
 }
 
-static void the_longest_request(void **state)
+TEST(the_longest_request)
 {
     char bytes[RSM_REQUEST_MAX], text[RSM_REQUEST_MAX + 16] = "for node 2: ";
-    (void)state;
     memset(bytes, 'x', sizeof bytes);
     memset(text + strlen(text), 'x', sizeof bytes);
     request(&importer, "shm", bytes, sizeof bytes);
@@ -75,12 +72,11 @@ static void lengthen(uint8_t *bytes, size_t *length)
     bytes[(*length)++] = 'x';
 }
 
-static void a_longer_one_is_no_request(void **state)
+TEST(a_longer_one_is_no_request)
 {
     uint8_t bytes[RSM_PROTO_MESSAGE_MAX];
     struct rsm_msg back, msg = {.type = RSM_MSG_IMPORT_CONNECT,
                                 .u.import_connect = {"sci0", 1, .asked_len = RSM_REQUEST_MAX}};
-    (void)state;
     size_t length = rsm_msg_encode(&msg, bytes, sizeof bytes);
     assert_int_equal(rsm_msg_decode(&back, bytes, length), RSM_ST_OK);
     lengthen(bytes, &length);
@@ -89,12 +85,11 @@ static void a_longer_one_is_no_request(void **state)
     assert_int_equal(rsm_msg_encode(&msg, bytes, sizeof bytes), 0);
 }
 
-static void nor_is_it_from_another_host(void **state)
+TEST(nor_is_it_from_another_host)
 {
     uint8_t bytes[RSM_CLUSTER_FRAME_MAX];
     struct rsm_cluster_msg back,
         msg = {.type = RSM_CLUSTER_CONNECT, .u.connect = {.asked_len = RSM_REQUEST_MAX}};
-    (void)state;
     size_t length = rsm_cluster_encode(&msg, bytes, sizeof bytes);
     assert_int_equal(rsm_cluster_decode(&back, bytes, length), RSM_ST_OK);
     lengthen(bytes, &length);
@@ -119,9 +114,8 @@ static const char *located(uint32_t node)
     return importer.reply.u.locate_reply.address;
 }
 
-static void processes_get_addresses(void **state)
+TEST(processes_get_addresses)
 {
-    (void)state;
     assert_string_equal(located(1), ""); /* none is configured */
     configure(1, "host1");
     configure(2, "host2");
@@ -133,9 +127,8 @@ static void processes_get_addresses(void **state)
     rsmd_conf_free(&hosts.node[2].conf);
 }
 
-static void accept_gets_the_exporters_address(void **state)
+TEST(accept_gets_the_exporters_address)
 {
-    (void)state;
     transport_accepts();
     configure(1, "host1");
     assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ), RSM_ST_OK);
@@ -146,20 +139,4 @@ static void accept_gets_the_exporters_address(void **state)
                               importer.reply.u.import_connect_reply.import};
     assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
     deliver_all();
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_begin, pair_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_request_reaches_the_node_half),
-        TEST(a_request_is_for_its_own_transport),
-        TEST(the_longest_request),
-        TEST(a_longer_one_is_no_request),
-        TEST(nor_is_it_from_another_host),
-        TEST(processes_get_addresses),
-        TEST(accept_gets_the_exporters_address),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What nodes of other hosts and their users may have of this one. */
-#include <stdio.h>
-#include <unistd.h>
-
 #include "pair.h"
 #include "base/log.h"
 #include "node/controllers.h"
@@ -24,11 +21,12 @@ static unsigned connect_all(struct person *person)
     return count;
 }
 
-/* Whatever a far node says of its users, it gets what one user gets, and one of them not all of
+#define TEST(name) TEST_BETWEEN(name, pair_begin, pair_end)
+
+/* Whatever a remote node says of its users, it gets what one user gets, and one of them not all of
  * that. */
-static void a_far_node_does_not_take_all(void **state)
+TEST(a_far_node_does_not_take_all)
 {
-    (void)state;
     struct rsmd_shares *shares = &hosts.node[1].shares;
     struct person other, third, local, root;
     person_begin(&other, 2, 0); /* that node's root is nobody special here */
@@ -68,9 +66,8 @@ static enum rsm_status alloc_pages(struct person *person, uint64_t pages, uint32
 }
 
 /* Memory that a transport pins has a limit of its own, and is refused like other memory. */
-static void pinned_memory_has_a_limit(void **state)
+TEST(pinned_memory_has_a_limit)
 {
-    (void)state;
     struct rsmd_shares *shares = &hosts.node[2].shares;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint32_t first, second;
@@ -93,9 +90,8 @@ static void pinned_memory_has_a_limit(void **state)
 }
 
 /* Who must not pin so much gets memory that is not, if the transport has any; only what is pinned is charged. */
-static void what_is_not_pinned_is_not_charged(void **state)
+TEST(what_is_not_pinned_is_not_charged)
 {
-    (void)state;
     struct rsmd_shares *shares = &hosts.node[2].shares;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint32_t first, second, third;
@@ -122,9 +118,8 @@ static void what_is_not_pinned_is_not_charged(void **state)
 }
 
 /* What is charged by a transport is charged to the user who asks, in the part that is configured. */
-static void transports_learn_whose_an_extent_is(void **state)
+TEST(transports_learn_whose_an_extent_is)
 {
-    (void)state;
     struct rsmd_node *node = &hosts.node[2];
     uint32_t extent;
     transport_has_room_for(501);
@@ -139,9 +134,8 @@ static void transports_learn_whose_an_extent_is(void **state)
 }
 
 /* A segment that is pinned in part says how much of it is. */
-static void what_is_pinned_of_a_segment_is_shown(void **state)
+TEST(what_is_pinned_of_a_segment_is_shown)
 {
-    (void)state;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint32_t pinned, pool;
     transport_pins();
@@ -170,9 +164,8 @@ static void what_is_pinned_of_a_segment_is_shown(void **state)
 }
 
 /* Connects that are under way are counted, too. */
-static void forwarded_connects_have_a_limit(void **state)
+TEST(forwarded_connects_have_a_limit)
 {
-    (void)state;
     struct rsmd_shares *shares = &hosts.node[2].shares;
     rsmd_shares_limit(shares, RSMD_FORWARDS, 10);
     for (int i = 0; i < 7; i++)
@@ -190,15 +183,14 @@ static void forwarded_connects_have_a_limit(void **state)
 
 /* What a transport keeps for a connection is charged to the importer before he gets the offer, and
  * given back when the offer has been revoked. */
-static void what_transports_keep_is_charged(void **state)
+TEST(what_transports_keep_is_charged)
 {
-    (void)state;
     struct rsmd_shares *shares = &hosts.node[1].shares;
     uint64_t before = shares->used[RSMD_DESCRIPTORS];
     hosts.keeps_descriptors = 3;
     hosts.keeps_threads = 1;
     rsmd_shares_limit(shares, RSMD_DESCRIPTORS, 200);
-    rsmd_shares_limit(shares, RSMD_THREADS, 40); /* a far node 30, one user of it 22 */
+    rsmd_shares_limit(shares, RSMD_THREADS, 40); /* a remote node 30, one user of it 22 */
     assert_int_equal(connect_all(&importer), 22);
     assert_int_equal(shares->used[RSMD_THREADS], 22);
     assert_int_equal(shares->used[RSMD_DESCRIPTORS], before + 66);
@@ -207,7 +199,7 @@ static void what_transports_keep_is_charged(void **state)
     assert_true(rsmd_shares_are_sound(shares));
     /* Descriptors run out first. */
     rsmd_shares_limit(shares, RSMD_THREADS, 4000);
-    assert_int_equal(connect_all(&importer), 37 - 22); /* a user of a far node: 112 */
+    assert_int_equal(connect_all(&importer), 37 - 22); /* a user of a remote node: 112 */
     assert_int_equal(shares->used[RSMD_THREADS], 37);
     struct rsm_msg end = {.type = RSM_MSG_IMPORT_DISCONNECT,
                           .u.import_disconnect.import = importer.client.imports->importer.id};
@@ -229,15 +221,13 @@ static char latest[256];
 
 static void count_line(enum rsmcore_log_level level, const char *text)
 {
-    (void)level;
     lines++;
     snprintf(latest, sizeof latest, "%s", text);
 }
 
 /* Whatever one user or another node does, the lines about the others are written. */
-static void one_user_does_not_fill_the_log(void **state)
+TEST(one_user_does_not_fill_the_log)
 {
-    (void)state;
     struct rsmd_node *node = &hosts.node[1];
     lines = 0;
     rsmcore_log_to(count_line, RSMCORE_LOG_INFO);
@@ -253,16 +243,4 @@ static void one_user_does_not_fill_the_log(void **state)
     rsmd_log_of_node(node, 3, "it says: %s", "go\n\033[2Jaway\177");
     assert_string_equal(latest, "it says: go??[2Jaway?");
     rsmcore_log_to(NULL, RSMCORE_LOG_INFO);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_begin, pair_end)
-    const struct CMUnitTest tests[] = {
-        TEST(a_far_node_does_not_take_all),        TEST(one_user_does_not_fill_the_log),
-        TEST(forwarded_connects_have_a_limit),     TEST(pinned_memory_has_a_limit),
-        TEST(what_transports_keep_is_charged),     TEST(what_is_not_pinned_is_not_charged),
-        TEST(transports_learn_whose_an_extent_is), TEST(what_is_pinned_of_a_segment_is_shown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An embedded daemon is started by any program of its user. What was set for that program does not
  * hold for the daemon, which serves others, too. */
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include "peer.h"
 
 enum { SMALL = 4096, LARGE = 1 << 20 };
@@ -29,7 +21,6 @@ static struct rlimit normal[LOWERED];
 
 static int lower_limits(void **state)
 {
-    (void)state;
     bool good = true;
     for (int i = 0; i < LOWERED; i++) {
         good = good && getrlimit(lowered[i].resource, &normal[i]) == 0;
@@ -41,16 +32,14 @@ static int lower_limits(void **state)
 
 static int restore_limits(void **state)
 {
-    (void)state;
     bool good = true;
     for (int i = 0; i < LOWERED; i++)
         good = setrlimit(lowered[i].resource, &normal[i]) == 0 && good;
     return good ? 0 : -1;
 }
 
-static void soft_limits_are_raised(void **state)
+TEST_BETWEEN(soft_limits_are_raised, lower_limits, restore_limits)
 {
-    (void)state;
     struct rlimit now;
     struct daemon daemon;
     daemon_start(&daemon, NULL, "--embedded");
@@ -66,9 +55,8 @@ static void soft_limits_are_raised(void **state)
 }
 
 /* A limit that cannot be raised is an error of the request, and not the end of all connections. */
-static void a_hard_limit_of_file_size_ends_nobody(void **state)
+TEST_ALONE(a_hard_limit_of_file_size_ends_nobody)
 {
-    (void)state;
     static const rlim_t limits[] = {0, 1, SMALL, LARGE - 1};
     struct daemon daemon;
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
@@ -87,9 +75,8 @@ static void a_hard_limit_of_file_size_ends_nobody(void **state)
 }
 
 /* Processor time that is over is told every second by SIGXCPU. */
-static void signals_of_limits_end_nobody(void **state)
+TEST_ALONE(signals_of_limits_end_nobody)
 {
-    (void)state;
     static const int signals[] = {SIGXFSZ, SIGXCPU, SIGPIPE, SIGHUP};
     struct daemon daemon;
     daemon_start(&daemon, NULL, NULL);
@@ -127,9 +114,8 @@ static unsigned long bit(int number)
 }
 
 /* A program that ignores and blocks what would end a daemon: its daemon ends all the same. */
-static void signals_are_those_of_a_daemon(void **state)
+TEST_ALONE(signals_are_those_of_a_daemon)
 {
-    (void)state;
     struct daemon daemon;
     sigset_t blocked, before;
     sigfillset(&blocked);
@@ -146,9 +132,8 @@ static void signals_are_those_of_a_daemon(void **state)
     daemon_stop(&daemon);
 }
 
-static void the_processor_of_a_program_is_not_the_daemons(void **state)
+TEST_ALONE(the_processor_of_a_program_is_not_the_daemons)
 {
-    (void)state;
     struct daemon daemon;
     cpu_set_t before, one, now;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
@@ -168,9 +153,8 @@ static void the_processor_of_a_program_is_not_the_daemons(void **state)
 }
 
 /* One that real-time programs start would else wait for the processor, or keep it. */
-static void the_policy_of_a_program_is_not_the_daemons(void **state)
+TEST_ALONE(the_policy_of_a_program_is_not_the_daemons)
 {
-    (void)state;
     struct daemon daemon;
     struct sched_param most = {.sched_priority = 1}, ordinary = {.sched_priority = 0};
     if (sched_setscheduler(0, SCHED_FIFO, &most) < 0) {
@@ -181,17 +165,4 @@ static void the_policy_of_a_program_is_not_the_daemons(void **state)
     assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &ordinary), 0);
     assert_int_equal(sched_getscheduler(daemon.pid), SCHED_OTHER);
     daemon_stop(&daemon);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(soft_limits_are_raised, lower_limits, restore_limits),
-        cmocka_unit_test(a_hard_limit_of_file_size_ends_nobody),
-        cmocka_unit_test(signals_of_limits_end_nobody),
-        cmocka_unit_test(signals_are_those_of_a_daemon),
-        cmocka_unit_test(the_processor_of_a_program_is_not_the_daemons),
-        cmocka_unit_test(the_policy_of_a_program_is_not_the_daemons),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <fcntl.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "protocol/packet.h"
 #include "server/instance_lock.h"
 
@@ -16,7 +7,6 @@ static struct rsmcore_runtime runtime = {.node = 7};
 
 static int make_directory(void **state)
 {
-    (void)state;
     strcpy(runtime.directory, "/tmp/rsmd-instance-XXXXXX");
     return mkdtemp(runtime.directory) != NULL ? 0 : -1;
 }
@@ -41,13 +31,13 @@ static void watch_socket(struct watch *watch, const char *path)
 /* Fails when a test left a file behind. */
 static int remove_directory(void **state)
 {
-    (void)state;
     return rmdir(runtime.directory);
 }
 
-static void one_holder_at_a_time(void **state)
+#define TEST(test) TEST_BETWEEN(test, make_directory, remove_directory)
+
+TEST(one_holder_at_a_time)
 {
-    (void)state;
     struct rsmd_instance first, second;
     assert_int_equal(rsmd_instance_lock(&first, &runtime, NULL, false, -1), RSMD_LOCK_TAKEN);
     assert_int_equal(rsmd_instance_lock(&second, &runtime, NULL, false, -1), RSMD_LOCK_BUSY);
@@ -66,9 +56,8 @@ static mode_t mode_of(const char *path)
     return what.st_mode & 07777;
 }
 
-static void socket_of_the_holder(void **state)
+TEST(socket_of_the_holder)
 {
-    (void)state;
     struct rsmd_instance instance;
     assert_int_equal(rsmd_instance_lock(&instance, &runtime, NULL, false, -1), RSMD_LOCK_TAKEN);
     /* Something that a dead predecessor left. */
@@ -115,9 +104,8 @@ static void contend(atomic_int *inside)
     _exit(0);
 }
 
-static void never_two_holders(void **state)
+TEST(never_two_holders)
 {
-    (void)state;
     atomic_int *inside =
         mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(inside, MAP_FAILED);
@@ -137,9 +125,8 @@ static void never_two_holders(void **state)
     munmap(inside, 4096);
 }
 
-static void words_to_the_starter(void **state)
+TEST_ALONE(words_to_the_starter)
 {
-    (void)state;
     int ends[2];
     char text[64] = "", longest[3000];
     assert_int_equal(pipe(ends), 0);
@@ -169,10 +156,9 @@ static void words_to_the_starter(void **state)
     rsmd_start_ready(-1); /* nobody waits */
 }
 
-static void successors_take_the_socket_over(void **state)
+TEST(successors_take_the_socket_over)
 {
     enum { TIMES = 2000 };
-    (void)state;
     struct rsmd_instance instance;
     struct watch *watch =
         mmap(NULL, sizeof *watch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -200,17 +186,4 @@ static void successors_take_the_socket_over(void **state)
     close(listener);
     rsmd_instance_unlock(&instance);
     munmap(watch, sizeof *watch);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_holder_at_a_time, make_directory, remove_directory),
-        cmocka_unit_test_setup_teardown(socket_of_the_holder, make_directory, remove_directory),
-        cmocka_unit_test_setup_teardown(successors_take_the_socket_over, make_directory,
-                                        remove_directory),
-        cmocka_unit_test_setup_teardown(never_two_holders, make_directory, remove_directory),
-        cmocka_unit_test(words_to_the_starter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

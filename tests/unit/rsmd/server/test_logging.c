@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What modules of transports log in the daemon: a client can cause it, as often as he likes. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "base/log.h"
 #include "common/complaints.h"
 #include "rsm/transport.h"
@@ -18,7 +12,6 @@ static int log_file, terminal;
 
 static int set_up(void **state)
 {
-    (void)state;
     log_file = memfd_create("log", MFD_CLOEXEC);
     terminal = dup(STDERR_FILENO);
     if (log_file < 0 || terminal < 0 || setenv("RSM_MODULE_DIR", TEST_MODULES, 1) != 0 ||
@@ -32,7 +25,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     dup2(terminal, STDERR_FILENO);
     close(terminal);
     close(log_file);
@@ -57,9 +49,8 @@ static unsigned lines_with(const char *text)
     return count;
 }
 
-static void a_sentence_is_logged_ten_times_a_minute(void **state)
+TEST_ALONE(a_sentence_is_logged_ten_times_a_minute)
 {
-    (void)state;
     for (int i = 0; i < 300; i++)
         connect_with(1);
     /* Should a minute end amid it, they are twice as many. */
@@ -69,10 +60,9 @@ static void a_sentence_is_logged_ten_times_a_minute(void **state)
 }
 
 /* Whoever opens a controller hears why that fails, however often it was said. */
-static void what_is_kept_is_not_bounded(void **state)
+TEST_ALONE(what_is_kept_is_not_bounded)
 {
     char said[80];
-    (void)state;
     for (int i = 0; i < 100; i++)
         connect_with(3);
     for (int i = 0; i < 5; i++) {
@@ -85,11 +75,4 @@ static void what_is_kept_is_not_bounded(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sentence_is_logged_ten_times_a_minute),
-        cmocka_unit_test(what_is_kept_is_not_bounded),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS_BETWEEN(set_up, tear_down)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who is served next, by a clock that only the requests of the test move. */
-#include "cmocka_all.h"
+#include "cases.h"
 
 #include <event2/event.h>
-#include <string.h>
 
 #include "server/turns.h"
 
@@ -40,7 +39,6 @@ static enum rsmd_served serve(struct rsmd_seat *seat)
 
 static int start(void **state)
 {
-    (void)state;
     memset(askers, 0, sizeof askers);
     base = event_base_new();
     if (base == NULL || !rsmd_turns_init(&turns, base, serve))
@@ -51,7 +49,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < SEATS; i++)
         rsmd_turns_leave(&turns, &askers[i].seat);
     rsmd_turns_end(&turns);
@@ -75,18 +72,18 @@ static void run_for(int64_t ns)
         rsmd_turns_go_on(&turns);
 }
 
-static void users_get_the_same_time_whatever_a_request_costs(void **state)
+#define TEST(test) TEST_BETWEEN(test, start, stop)
+
+TEST(users_get_the_same_time_whatever_a_request_costs)
 {
-    (void)state;
     const struct asker *dear = asker(0, 1, 50 * MS), *cheap = asker(1, 2, 10 * US);
     run_for((int64_t)1000 * MS);
     assert_in_range(dear->used, 450 * MS, 550 * MS);
     assert_in_range(cheap->used, 450 * MS, 550 * MS);
 }
 
-static void many_clients_are_no_more_than_one_user(void **state)
+TEST(many_clients_are_no_more_than_one_user)
 {
-    (void)state;
     int64_t sum = 0;
     for (unsigned i = 1; i < SEATS; i++)
         asker(i, 1, 100 * US);
@@ -100,9 +97,8 @@ static void many_clients_are_no_more_than_one_user(void **state)
     assert_in_range(sum, 349 * MS, 351 * MS);
 }
 
-static void who_comes_waits_for_one_request(void **state)
+TEST(who_comes_waits_for_one_request)
 {
-    (void)state;
     asker(0, 1, 3 * MS);
     run_for((int64_t)500 * MS);
     int64_t came = clock_ns;
@@ -112,9 +108,8 @@ static void who_comes_waits_for_one_request(void **state)
     assert_in_range(clock_ns - came, 0, 3 * MS + 10 * US);
 }
 
-static void nobody_saves_time_up(void **state)
+TEST(nobody_saves_time_up)
 {
-    (void)state;
     struct asker *idle = asker(0, 1, MS);
     idle->left = 1;
     const struct asker *busy = asker(1, 2, MS);
@@ -127,9 +122,8 @@ static void nobody_saves_time_up(void **state)
 }
 
 /* What somebody used while nobody else was there is not held against him. */
-static void nobody_pays_for_time_that_nobody_wanted(void **state)
+TEST(nobody_pays_for_time_that_nobody_wanted)
 {
-    (void)state;
     struct asker *alone = asker(0, 1, MS);
     alone->left = 0;
     run_for(0);
@@ -148,9 +142,8 @@ static void nobody_pays_for_time_that_nobody_wanted(void **state)
 }
 
 /* Who leaves after each dear request and comes again is still charged for it. */
-static void who_leaves_does_not_get_rid_of_what_he_has_used(void **state)
+TEST(who_leaves_does_not_get_rid_of_what_he_has_used)
 {
-    (void)state;
     struct asker *dear = asker(0, 1, 50 * MS);
     const struct asker *cheap = asker(1, 2, 10 * US);
     int64_t begun = clock_ns, before = 0;
@@ -178,9 +171,8 @@ static enum rsmd_served serve_and_leave(struct rsmd_seat *seat)
     return RSMD_SERVED_LAST;
 }
 
-static void nor_who_is_gone_when_he_is_served(void **state)
+TEST(nor_who_is_gone_when_he_is_served)
 {
-    (void)state;
     turns.serve = serve_and_leave;
     struct asker *dear = asker(0, 1, 50 * MS);
     const struct asker *cheap = asker(1, 2, 10 * US);
@@ -197,9 +189,8 @@ static void nor_who_is_gone_when_he_is_served(void **state)
 
 /* Thousands of users come and go: no more are remembered than there is room for, and none whom the others
  * have caught up with. */
-static void what_is_remembered_is_bounded(void **state)
+TEST(what_is_remembered_is_bounded)
 {
-    (void)state;
     turns.serve = serve_and_leave;
     for (uid_t uid = 100; uid < 100 + 4 * RSMD_LANES_LEFT_MAX; uid++) {
         asker(0, uid, MS);
@@ -220,9 +211,8 @@ static void what_is_remembered_is_bounded(void **state)
     assert_in_range(turns.left_count, 0, 20);
 }
 
-static void a_turn_is_a_millisecond(void **state)
+TEST(a_turn_is_a_millisecond)
 {
-    (void)state;
     asker(0, 1, 10 * US);
     int64_t begun = clock_ns;
     assert_true(rsmd_turns_go_on(&turns));
@@ -242,9 +232,8 @@ static void come_again(evutil_socket_t fd, short what, void *argument)
         event_base_once(base, -1, EV_TIMEOUT, come_again, times, &now);
 }
 
-static void who_comes_again_and_again_does_not_stop_the_turns(void **state)
+TEST(who_comes_again_and_again_does_not_stop_the_turns)
 {
-    (void)state;
     unsigned times = 0;
     static const struct timeval now = {0};
     event_base_once(base, -1, EV_TIMEOUT, come_again, &times, &now);
@@ -252,24 +241,4 @@ static void who_comes_again_and_again_does_not_stop_the_turns(void **state)
     event_base_dispatch(base);
     assert_int_equal(times, 100);
     assert_true(waiting->used > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(users_get_the_same_time_whatever_a_request_costs, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(many_clients_are_no_more_than_one_user, start, stop),
-        cmocka_unit_test_setup_teardown(who_comes_waits_for_one_request, start, stop),
-        cmocka_unit_test_setup_teardown(nobody_saves_time_up, start, stop),
-        cmocka_unit_test_setup_teardown(nobody_pays_for_time_that_nobody_wanted, start, stop),
-        cmocka_unit_test_setup_teardown(who_leaves_does_not_get_rid_of_what_he_has_used, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(nor_who_is_gone_when_he_is_served, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_remembered_is_bounded, start, stop),
-        cmocka_unit_test_setup_teardown(a_turn_is_a_millisecond, start, stop),
-        cmocka_unit_test_setup_teardown(who_comes_again_and_again_does_not_stop_the_turns, start,
-                                        stop),
-    };
-    return cmocka_run_group_tests_name("rsmd turns", tests, NULL, NULL);
 }

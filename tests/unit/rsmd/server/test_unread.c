@@ -3,12 +3,6 @@
  * A user who asks for descriptors and reads no reply, of a daemon without privileges: the kernel
  * passes on no more descriptors of its user's than it may have open (RLIMIT_NOFILE).
  */
-#include <errno.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "users.h"
 
 enum {
@@ -23,7 +17,6 @@ static struct daemon daemon_1;
 
 static int set_up(void **state)
 {
-    (void)state;
     daemon_user = SERVICE;
     daemon_files = FILES;
     daemon_start(&daemon_1, NULL, "--all-users");
@@ -34,7 +27,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     daemon_stop(&daemon_1);
     return 0;
 }
@@ -110,9 +102,10 @@ static void others_are_served(void)
     close(modest);
 }
 
-static void a_user_who_reads_nothing_waits_alone(void **state)
+#define TEST(test) TEST_BETWEEN(test, set_up, tear_down)
+
+TEST(a_user_who_reads_nothing_waits_alone)
 {
-    (void)state;
     static struct greedy greedy[CONNECTIONS];
     for (unsigned i = 0; i < CONNECTIONS; i++)
         begin(&greedy[i]);
@@ -131,9 +124,8 @@ static void a_user_who_reads_nothing_waits_alone(void **state)
 }
 
 /* Sockets that the daemon has done with hold their replies for as long as the client keeps them. */
-static void so_does_one_who_is_hung_up_on(void **state)
+TEST(so_does_one_who_is_hung_up_on)
 {
-    (void)state;
     static int sockets[TURNS];
     uint8_t bytes[256];
     struct rsm_msg hello = {.type = RSM_MSG_HELLO, .u.hello = {.node = 1}};
@@ -151,11 +143,4 @@ static void so_does_one_who_is_hung_up_on(void **state)
         close(sockets[i]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_user_who_reads_nothing_waits_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(so_does_one_who_is_hung_up_on, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, need_root, NULL);
-}
+TESTS_BETWEEN(need_root, NULL)

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large nodes with long names on paper: tables of 80 columns, colors, and Prometheus's text format. */
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "show.h"
 
 enum { LINKS = 300, CONTROLLERS = 3, FAILED = 2, SEGMENTS = 2 };
@@ -148,7 +143,9 @@ static char *show(struct node *node, const struct options *options)
 
 /* ------------------------------------------------------------------ tables */
 
-static void test_narrow(void **state)
+#define NODE_TEST(name) TEST_BETWEEN(name, make_node, free_node)
+
+NODE_TEST(test_narrow)
 {
     char *text = show(*state, &(struct options){.sections = SECTIONS_ALL});
     unsigned lines = 0;
@@ -172,7 +169,7 @@ static void test_narrow(void **state)
     free(text);
 }
 
-static void test_wide(void **state)
+NODE_TEST(test_wide)
 {
     char *text = show(*state, &(struct options){.sections = SECTIONS_ALL, .wide = true});
     assert_non_null(strstr(text, " 2001:0db8:85a3:08d3:1319:8a2e:012b:7348 "));
@@ -184,7 +181,7 @@ static void test_wide(void **state)
 }
 
 /* A text without blanks, and one that just fits. */
-static void test_reasons(void **state)
+NODE_TEST(test_reasons)
 {
     struct node *node = *state;
     node->seen.link_count = 2;
@@ -205,7 +202,7 @@ static void test_reasons(void **state)
     free(text);
 }
 
-static void test_colors(void **state)
+NODE_TEST(test_colors)
 {
     char *colored = show(*state, &(struct options){.sections = SECTIONS_ALL, .colors = true});
     char *plain = show(*state, &(struct options){.sections = SECTIONS_ALL});
@@ -323,21 +320,11 @@ static void ask_promtool(const char *text)
     assert_int_equal(pclose(tool), 0);
 }
 
-static void test_prometheus(void **state)
+NODE_TEST(test_prometheus)
 {
     char *text = show(*state, NULL);
     assert_non_null(strstr(text, "controller=\"broken \\\"\\\\0\""));
     ask_promtool(text);
     check_format(text);
     free(text);
-}
-
-int main(void)
-{
-#define NODE_TEST(name) cmocka_unit_test_setup_teardown(name, make_node, free_node)
-    const struct CMUnitTest tests[] = {
-        NODE_TEST(test_narrow), NODE_TEST(test_wide),       NODE_TEST(test_reasons),
-        NODE_TEST(test_colors), NODE_TEST(test_prometheus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sessions of two hosts, whose pools are here: every edge between having one and having none. */
 #include <endian.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "session.h"
 
 enum { POOL = 2 * NTB_CONTROL_BYTES, TIMEOUT_MS = 300, STEP_MS = 50 };
@@ -65,7 +63,6 @@ static void in_session(void)
 
 static int begin(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < 2; i++)
         assert_non_null(pool[i] = calloc(1, POOL));
     now = 1000;
@@ -78,15 +75,15 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     free(pool[0]);
     free(pool[1]);
     return 0;
 }
 
-static void a_silent_host_is_dead(void **state)
+#define TEST(name) TEST_BETWEEN(name, begin, end)
+
+TEST(a_silent_host_is_dead)
 {
-    (void)state;
     uint64_t before = canary_of(0);
     step(0); /* it hears the last heartbeat */
     for (unsigned i = 0; i < TIMEOUT_MS / STEP_MS; i++) {
@@ -102,9 +99,8 @@ static void a_silent_host_is_dead(void **state)
 }
 
 /* One that hung finds out by itself, though nothing has happened to it. */
-static void a_host_that_hung_does_not_go_on(void **state)
+TEST(a_host_that_hung_does_not_go_on)
 {
-    (void)state;
     uint32_t epochs[] = {side[0].epoch, side[1].epoch};
     step(0); /* it hears the last heartbeat */
     now += TIMEOUT_MS + STEP_MS;
@@ -119,9 +115,8 @@ static void a_host_that_hung_does_not_go_on(void **state)
 
 /* A heartbeat that was on its way when the time was over, of a host that has not looked since: its
  * acknowledgement is of the session that has ended. */
-static void a_late_heartbeat_revives_nothing(void **state)
+TEST(a_late_heartbeat_revives_nothing)
 {
-    (void)state;
     uint32_t beat;
     step(0); /* it hears the last heartbeat */
     now += TIMEOUT_MS + STEP_MS;
@@ -138,9 +133,8 @@ static void a_late_heartbeat_revives_nothing(void **state)
     in_session();
 }
 
-static void a_host_that_starts_again_is_another(void **state)
+TEST(a_host_that_starts_again_is_another)
 {
-    (void)state;
     uint32_t epoch = side[0].epoch;
     start(1, 201);
     now += STEP_MS; /* long before anything is late */
@@ -151,9 +145,8 @@ static void a_host_that_starts_again_is_another(void **state)
     assert_int_equal(side[0].peer_generation, 201);
 }
 
-static void who_leaves_is_missed_soon(void **state)
+TEST(who_leaves_is_missed_soon)
 {
-    (void)state;
     ntb_session_leave(&side[1]);
     assert_true(canary_of(1) == 0);
     for (unsigned i = 0; i <= NTB_UNSOUND_MAX; i++)
@@ -162,9 +155,8 @@ static void who_leaves_is_missed_soon(void **state)
 }
 
 /* While imports of the former session are there, nothing new begins. */
-static void a_held_side_agrees_on_nothing(void **state)
+TEST(a_held_side_agrees_on_nothing)
 {
-    (void)state;
     side[0].held = true;
     start(1, 202);
     run(20);
@@ -176,9 +168,8 @@ static void a_held_side_agrees_on_nothing(void **state)
 }
 
 /* The memory still has what a host wrote that died before this one came. */
-static void a_dead_host_cannot_be_met(void **state)
+TEST(a_dead_host_cannot_be_met)
 {
-    (void)state;
     start(0, 101);
     for (unsigned i = 0; i < 20; i++) {
         now += STEP_MS;
@@ -188,9 +179,8 @@ static void a_dead_host_cannot_be_met(void **state)
 }
 
 /* Whatever is in the words, the session ends or does not begin; and good words mend it. */
-static void broken_words(void **state)
+TEST(broken_words)
 {
-    (void)state;
     for (unsigned word = 0; word < sizeof(struct ntb_words) / 4; word++) {
         uint32_t *shared = (uint32_t *)words_in(0) + word;
         *shared ^= htole32(0x40);
@@ -202,9 +192,8 @@ static void broken_words(void **state)
     }
 }
 
-static void all_ones(void **state)
+TEST(all_ones)
 {
-    (void)state;
     memset(pool[0] + NTB_WORDS_AT, 0xff, sizeof(struct ntb_words));
     for (unsigned i = 0; i <= NTB_UNSOUND_MAX; i++)
         step(0);
@@ -212,9 +201,8 @@ static void all_ones(void **state)
 }
 
 /* Words that are right, of a session that is not this one. */
-static void a_stale_session_ends_it(void **state)
+TEST(a_stale_session_ends_it)
 {
-    (void)state;
     struct ntb_words *shared = words_in(0), words;
     assert_true(ntb_words_read(shared, &words));
     words.ack_sequence--;
@@ -230,7 +218,7 @@ static void refuses(void)
     start(1, side[1].generation + 1);
 }
 
-static void bad_hello_pages(void **state)
+TEST(bad_hello_pages)
 {
     static const struct {
         size_t at;
@@ -252,7 +240,6 @@ static void bad_hello_pages(void **state)
         {offsetof(struct ntb_hello, node), 4, 65536},
         {offsetof(struct ntb_hello, node), 4, 1}, /* that of this host */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         uint64_t value = htole64(bad[i].value);
         refuses();
@@ -264,23 +251,4 @@ static void bad_hello_pages(void **state)
     refuses();
     run(6);
     in_session();
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(a_silent_host_is_dead),
-        TEST(a_host_that_hung_does_not_go_on),
-        TEST(a_late_heartbeat_revives_nothing),
-        TEST(a_host_that_starts_again_is_another),
-        TEST(who_leaves_is_missed_soon),
-        TEST(a_held_side_agrees_on_nothing),
-        TEST(a_dead_host_cannot_be_met),
-        TEST(broken_words),
-        TEST(all_ones),
-        TEST(a_stale_session_ends_it),
-        TEST(bad_hello_pages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

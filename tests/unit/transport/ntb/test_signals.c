@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Signals of an importer to the exporter's node over the window, without its own node. */
 #include <endian.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 
 #include "two_hosts.h"
 
@@ -54,7 +50,6 @@ static void let_go(void)
 
 static void posts_arrive(void **state)
 {
-    (void)state;
     import_it();
     assert_true(can_post());
     look(1);
@@ -79,7 +74,6 @@ static void posts_arrive(void **state)
 /* With hearts that hardly beat only the bell can tell; and it is silent when nothing has come. */
 static void the_bell_wakes(void **state)
 {
-    (void)state;
     import_it();
     struct pollfd readable = {.fd = node_ops->event_fd(host[1].port), .events = POLLIN};
     for (unsigned i = 0; i < 3; i++) {
@@ -95,7 +89,6 @@ static void the_bell_wakes(void **state)
 static void a_child_posts_by_the_same_counter(void **state)
 {
     int status;
-    (void)state;
     import_it();
     post(1, false);
     pid_t child = fork();
@@ -112,7 +105,6 @@ static void a_child_posts_by_the_same_counter(void **state)
 
 static void nobody_posts(void **state)
 {
-    (void)state;
     import_it();
     assert_false(can_post());
     assert_int_not_equal(import_ops->signals->post(segment.conn, false), RSM_ST_OK);
@@ -137,7 +129,6 @@ static void grants_are_as_before(void **state)
 /* Whoever may only read has no descriptor that writes. */
 static void readers_do_not(void **state)
 {
-    (void)state;
     assert_int_equal(node_ops->extent_make(host[1].port, LENGTH, &segment.extent), RSM_ST_OK);
     assert_int_equal(offer_it(RSM_RIGHT_READ), RSM_ST_OK);
     connect_it(RSM_RIGHT_READ);
@@ -148,7 +139,6 @@ static void readers_do_not(void **state)
 static void more_connections_than_counters(void **state)
 {
     static struct rsm_node_offer *made[NTB_CONNECTIONS];
-    (void)state;
     assert_int_equal(node_ops->extent_make(host[1].port, LENGTH, &segment.extent), RSM_ST_OK);
     for (unsigned i = 0; i < NTB_CONNECTIONS; i++) {
         assert_int_equal(offer_it(READ_WRITE), RSM_ST_OK);
@@ -175,7 +165,6 @@ static void more_connections_than_counters(void **state)
 /* A counter is another connection's when the importer's node has let go of it, and begins anew. */
 static void counters_are_not_inherited(void **state)
 {
-    (void)state;
     import_it();
     post(4, false);
     post(1, true);
@@ -203,7 +192,6 @@ static void counters_are_not_inherited(void **state)
 
 static void the_last_posts_are_collected(void **state)
 {
-    (void)state;
     import_it();
     post(1, true);
     post(2, false);
@@ -223,7 +211,6 @@ static void the_last_posts_are_collected(void **state)
 
 static void posts_end_with_the_session(void **state)
 {
-    (void)state;
     import_it();
     post(1, false);
     close_host(2);
@@ -249,7 +236,6 @@ static void posts_end_with_the_session(void **state)
 
 static void another_exporters_daemon_counts_anew(void **state)
 {
-    (void)state;
     import_it();
     post(7, false);
     let_go();
@@ -269,7 +255,6 @@ static void another_exporters_daemon_counts_anew(void **state)
 
 static void counters_that_lie(void **state)
 {
-    (void)state;
     import_it();
     post(10, false);
     look(1);
@@ -291,7 +276,6 @@ static void counters_that_lie(void **state)
 /* Counters of nobody do not concern anybody; that of a connection is no more than that. */
 static void a_flood(void **state)
 {
-    (void)state;
     import_it();
     srandom(9);
     for (unsigned round = 0; round < 1000; round++) {
@@ -316,15 +300,15 @@ int main(void)
                            few_vectors = {.vectors = 2},
                            slow = {.timing = "timeout=600000,heartbeat=500000,wait=2000"};
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-#define TEST_WITH(name, settings)                                                                  \
+#define TEST_GIVEN(name, settings)                                                                 \
     cmocka_unit_test_prestate_setup_teardown(name, begin, end, &(settings))
     const struct CMUnitTest tests[] = {
         TEST(posts_arrive),
-        TEST_WITH(the_bell_wakes, slow),
+        TEST_GIVEN(the_bell_wakes, slow),
         TEST(a_child_posts_by_the_same_counter),
-        TEST_WITH(grants_are_as_before, plain_exporter),
-        TEST_WITH(grants_are_as_before, plain_importer),
-        TEST_WITH(nobody_posts, few_vectors),
+        TEST_GIVEN(grants_are_as_before, plain_exporter),
+        TEST_GIVEN(grants_are_as_before, plain_importer),
+        TEST_GIVEN(nobody_posts, few_vectors),
         TEST(readers_do_not),
         TEST(more_connections_than_counters),
         TEST(counters_are_not_inherited),
@@ -332,7 +316,7 @@ int main(void)
         TEST(posts_end_with_the_session),
         TEST(another_exporters_daemon_counts_anew),
         TEST(counters_that_lie),
-        TEST_WITH(a_flood, slow), /* nobody looks for node 2 */
+        TEST_GIVEN(a_flood, slow), /* nobody looks for node 2 */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

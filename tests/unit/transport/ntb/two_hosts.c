@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "two_hosts.h"
 
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "server.h"
 
@@ -24,7 +18,6 @@ struct settings settings;
 
 static void *serve(void *argument)
 {
-    (void)argument;
     (void)ivshmem_server_run(listener, memory, settings.vectors, stop);
     return NULL;
 }
@@ -35,7 +28,6 @@ static void on_node_state(void *context, struct rsm_node_port *port, uint32_t no
                           uint64_t epoch)
 {
     struct host *of = context;
-    (void)port;
     of->peer = up ? node : 0;
     of->epoch = up ? epoch : of->epoch;
     of->downs += !up;
@@ -186,7 +178,6 @@ int begin(void **state)
 int end(void **state)
 {
     static const uint64_t one = 1;
-    (void)state;
     if (segment.conn != NULL)
         disconnect_it();
     import_ops->close(importer);

@@ -7,10 +7,8 @@
 #ifndef TESTS_UNIT_NTB_TWO_HOSTS_H
 #define TESTS_UNIT_NTB_TWO_HOSTS_H
 
-#include <unistd.h>
-
 #include "base/clock.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "rsm/transport.h"
 #include "session.h"
 #include "transport/ntb/node/window.h"

@@ -2,12 +2,6 @@
 #include "shm_pair.h"
 
 #include <dirent.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "transport/instance.h"

@@ -3,10 +3,6 @@
  */
 #include "check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "shm_pair.h"
 #include "transport/shm/copy.h"
 
@@ -46,9 +42,8 @@ static void expect_copied(size_t target, size_t source, size_t length)
     memset(to + target, 0, length);
 }
 
-static void every_length_and_alignment(void **state)
+TEST_ALONE(every_length_and_alignment)
 {
-    (void)state;
     if (!shm_vectors_work()) {
         puts("this processor has no AVX");
         skip();
@@ -107,10 +102,9 @@ static void there_and_back(const struct rsm_import_ops *ops, struct rsm_conn *co
 }
 
 /* Around the borders, from and to addresses of every alignment. */
-static void transfers_at_the_borders(void **state)
+TEST_WITH(struct shm_pair *pair, transfers_at_the_borders, shm_pair_setup, shm_pair_teardown)
 {
     static const size_t borders[] = {SHM_VECTORS_MIN, 4096, SHM_VECTORS_MAX};
-    struct shm_pair *pair = *state;
     struct rsm_extent *extent;
     struct rsm_node_offer *made;
     struct rsm_conn *conn = connect_large(pair, &extent, &made);
@@ -121,14 +115,4 @@ static void transfers_at_the_borders(void **state)
     pair->import->disconnect(conn);
     pair->node->revoke(pair->node_port, made);
     pair->node->extent_free(pair->node_port, extent);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_length_and_alignment),
-        cmocka_unit_test_setup_teardown(transfers_at_the_borders, shm_pair_setup,
-                                        shm_pair_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,23 +2,15 @@
 /** @file shm: extents, transfers over a segment of several pieces, attributes, two processes. */
 #include "check.h"
 
-#include <fcntl.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "shm_pair.h"
 #include "transport/instance.h"
 
 #define READ_WRITE (RSM_RIGHT_READ | RSM_RIGHT_WRITE)
 
-static void extents_are_sealed_and_private(void **state)
+#define CASE(test) TEST_WITH(struct shm_pair *pair, test, shm_pair_setup, shm_pair_teardown)
+
+CASE(extents_are_sealed_and_private)
 {
-    struct shm_pair *pair = *state;
     int fd = pair->fds[0];
     struct stat file;
     assert_true(fd > STDERR_FILENO);
@@ -33,9 +25,8 @@ static void extents_are_sealed_and_private(void **state)
     assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
 }
 
-static void extents_are_sparse_and_zero(void **state)
+CASE(extents_are_sparse_and_zero)
 {
-    struct shm_pair *pair = *state;
     struct rsm_extent *extent;
     struct stat file;
     assert_status(pair->node->extent_make(pair->node_port, 1ull << 30, &extent), RSM_ST_OK);
@@ -45,9 +36,8 @@ static void extents_are_sparse_and_zero(void **state)
     assert_int_equal(*pair->memory[0], 0);
 }
 
-static void impossible_extents_are_refused(void **state)
+CASE(impossible_extents_are_refused)
 {
-    struct shm_pair *pair = *state;
     struct rsm_extent *extent;
     unsigned before = descriptors_open();
     const uint64_t lengths[] = {0, 1, pair->page - 1, pair->page + 1, 1ull << 63, UINT64_MAX};
@@ -57,9 +47,8 @@ static void impossible_extents_are_refused(void **state)
     assert_int_equal(descriptors_open(), before);
 }
 
-static void attributes_are_those_of_the_machine(void **state)
+CASE(attributes_are_those_of_the_machine)
 {
-    struct shm_pair *pair = *state;
     struct rsm_port_attr attr;
     memset(&attr, 0xff, sizeof attr);
     pair->node->attributes(pair->node_port, &attr);
@@ -76,9 +65,8 @@ static void attributes_are_those_of_the_machine(void **state)
     assert_int_equal(attr.hardware_address, 0);
 }
 
-static void put_and_get_cross_the_pieces(void **state)
+CASE(put_and_get_cross_the_pieces)
 {
-    struct shm_pair *pair = *state;
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
     size_t size = PAIR_SEGMENT_PAGES * pair->page;
     uint8_t *out = malloc(size), *in = calloc(1, size);
@@ -108,9 +96,8 @@ static void put_and_get_cross_the_pieces(void **state)
     rsmcore_conn_close(conn);
 }
 
-static void elements_of_all_widths(void **state)
+CASE(elements_of_all_widths)
 {
-    struct shm_pair *pair = *state;
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
     const struct rsm_import_ops *ops = conn->ops;
     uint64_t out[32], in[32];
@@ -130,9 +117,8 @@ static void elements_of_all_widths(void **state)
     rsmcore_conn_close(conn);
 }
 
-static void vectors(void **state)
+CASE(vectors)
 {
-    struct shm_pair *pair = *state;
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
     char a[] = "one", b[] = "three";
     struct rsm_transfer vec[] = {{a, 0, 3}, {b, 2 * pair->page - 2, 5}, {a, 9, 0}};
@@ -149,9 +135,8 @@ static void vectors(void **state)
     rsmcore_conn_close(conn);
 }
 
-static void without_rights_there_is_nothing_to_reach(void **state)
+CASE(without_rights_there_is_nothing_to_reach)
 {
-    struct shm_pair *pair = *state;
     struct rsm_offer offer;
     shm_pair_offer(pair, 0, &offer);
     assert_int_equal(offer.fd_count, 0);
@@ -163,9 +148,8 @@ static void without_rights_there_is_nothing_to_reach(void **state)
     rsmcore_conn_close(conn);
 }
 
-static void nothing_is_left_open(void **state)
+CASE(nothing_is_left_open)
 {
-    struct shm_pair *pair = *state;
     unsigned before = descriptors_open();
     struct rsm_conn *conns[8];
     for (int i = 0; i < 8; i++)
@@ -176,9 +160,8 @@ static void nothing_is_left_open(void **state)
     assert_int_equal(descriptors_open(), before);
 }
 
-static void an_importer_keeps_memory_that_was_given_up(void **state)
+CASE(an_importer_keeps_memory_that_was_given_up)
 {
-    struct shm_pair *pair = *state;
     struct rsm_extent *extent;
     struct rsm_offer offer = {0};
     struct rsm_node_offer *made;
@@ -227,9 +210,8 @@ static int write_rounds(void *argument)
     return 0;
 }
 
-static void data_come_before_the_flag_that_was_ordered_behind(void **state)
+CASE(data_come_before_the_flag_that_was_ordered_behind)
 {
-    struct shm_pair *pair = *state;
     _Atomic uint64_t *flag = (void *)shm_pair_at(pair, 0);
     const volatile uint64_t *words = (void *)shm_pair_at(pair, DATA_AT);
     pid_t child = fork();
@@ -251,23 +233,4 @@ static void data_come_before_the_flag_that_was_ordered_behind(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup_teardown(test, shm_pair_setup, shm_pair_teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(extents_are_sealed_and_private),
-        CASE(extents_are_sparse_and_zero),
-        CASE(impossible_extents_are_refused),
-        CASE(attributes_are_those_of_the_machine),
-        CASE(put_and_get_cross_the_pieces),
-        CASE(elements_of_all_widths),
-        CASE(vectors),
-        CASE(without_rights_there_is_nothing_to_reach),
-        CASE(nothing_is_left_open),
-        CASE(an_importer_keeps_memory_that_was_given_up),
-        CASE(data_come_before_the_flag_that_was_ordered_behind),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,12 +9,8 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "shm_pair.h"
 #include "transport/instance.h"
@@ -76,9 +72,10 @@ static int transfers_then_exit(void *argument)
     return 3;
 }
 
-static void the_data_path_makes_no_system_call(void **state)
+#define CASE(test) TEST_WITH(struct shm_pair *pair, test, shm_pair_setup, shm_pair_teardown)
+
+CASE(the_data_path_makes_no_system_call)
 {
-    struct shm_pair *pair = *state;
     struct trial trial = {.conn = shm_pair_connect(pair, READ_WRITE),
                           .size = PAIR_SEGMENT_PAGES * pair->page};
     trial.out = malloc(trial.size + 8);
@@ -97,7 +94,6 @@ static void the_data_path_makes_no_system_call(void **state)
 
 static int one_system_call(void *argument)
 {
-    (void)argument;
     if (forbid_system_calls() < 0)
         return 1;
     syscall(SYS_getppid);
@@ -120,22 +116,11 @@ static void killed_by_the_filter(int status)
     assert_int_equal(WTERMSIG(status), SIGSYS);
 }
 
-static void the_filter_catches_what_does_make_one(void **state)
+CASE(the_filter_catches_what_does_make_one)
 {
-    struct shm_pair *pair = *state;
     struct trial trial = {.conn = shm_pair_connect(pair, READ_WRITE),
                           .size = PAIR_SEGMENT_PAGES * pair->page};
     killed_by_the_filter(in_child(one_system_call, NULL));
     killed_by_the_filter(in_child(one_mapping, &trial));
     rsmcore_conn_close(trial.conn);
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup_teardown(test, shm_pair_setup, shm_pair_teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(the_data_path_makes_no_system_call),
-        CASE(the_filter_catches_what_does_make_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,6 @@
 /** @file shm: an exporter's node that lies in its offers cannot harm the importer. */
 #include "check.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "shm_pair.h"
 #include "transport/instance.h"
 #include "transport/shm/shm.h"
@@ -47,9 +41,10 @@ static void offered(struct shm_pair *pair, int fd, uint64_t start, uint64_t leng
     assert_status(connecting(pair, &offer, size, READ_WRITE), expected);
 }
 
-static void places_that_are_not_there(void **state)
+#define CASE(test) TEST_WITH(struct shm_pair *pair, test, shm_pair_setup, shm_pair_teardown)
+
+CASE(places_that_are_not_there)
 {
-    struct shm_pair *pair = *state;
     uint64_t page = pair->page, whole = pair->extent_size;
     int fd = pair->fds[0];
     offered(pair, fd, 0, whole, whole, RSM_ST_OK);
@@ -65,9 +60,8 @@ static void places_that_are_not_there(void **state)
     offered(pair, fd, 0, UINT64_MAX - page + 1, UINT64_MAX - page + 1, RSM_ST_PROTOCOL);
 }
 
-static void sums_that_are_wrong(void **state)
+CASE(sums_that_are_wrong)
 {
-    struct shm_pair *pair = *state;
     uint64_t page = pair->page;
     offered(pair, pair->fds[0], 0, 2 * page, page, RSM_ST_PROTOCOL);
     offered(pair, pair->fds[0], 0, 2 * page, 3 * page, RSM_ST_PROTOCOL);
@@ -88,9 +82,8 @@ static void sums_that_are_wrong(void **state)
     shm_offer_close(&offer);
 }
 
-static void counts_that_disagree(void **state)
+CASE(counts_that_disagree)
 {
-    struct shm_pair *pair = *state;
     const uint64_t page = pair->page;
     const struct {
         uint32_t fds, bytes;
@@ -136,9 +129,8 @@ static void refused(struct shm_pair *pair, int fd, uint32_t rights)
     close(fd);
 }
 
-static void descriptors_that_are_no_sealed_memory(void **state)
+CASE(descriptors_that_are_no_sealed_memory)
 {
-    struct shm_pair *pair = *state;
     char name[] = "/tmp/rsm-offers-XXXXXX";
     int file = mkstemp(name);
     assert_true(file >= 0);
@@ -168,9 +160,8 @@ static void descriptors_that_are_no_sealed_memory(void **state)
     assert_status(connecting(pair, &closed, pair->page, READ_WRITE), RSM_ST_PROTOCOL);
 }
 
-static void huge_pages_that_may_run_out(void **state)
+CASE(huge_pages_that_may_run_out)
 {
-    struct shm_pair *pair = *state;
     uint64_t size = 2u << 20;
     int fd = memfd_create("lie", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
     if (fd < 0) { /* a kernel without huge pages cannot be lied to with them */
@@ -183,9 +174,8 @@ static void huge_pages_that_may_run_out(void **state)
     close(fd);
 }
 
-static void descriptors_with_fewer_rights_than_offered(void **state)
+CASE(descriptors_with_fewer_rights_than_offered)
 {
-    struct shm_pair *pair = *state;
     struct rsm_offer offer;
     shm_pair_offer(pair, RSM_RIGHT_READ, &offer);
     uint64_t size = PAIR_SEGMENT_PAGES * pair->page;
@@ -197,9 +187,8 @@ static void descriptors_with_fewer_rights_than_offered(void **state)
     refused(pair, memfd(MFD_ALLOW_SEALING, pair->page, F_SEAL_SHRINK | F_SEAL_WRITE), READ_WRITE);
 }
 
-static void memory_where_there_are_no_rights(void **state)
+CASE(memory_where_there_are_no_rights)
 {
-    struct shm_pair *pair = *state;
     struct rsm_offer offer;
     offer_of(&offer, pair->fds[0], 0, pair->page);
     assert_status(connecting(pair, &offer, pair->page, 0), RSM_ST_PROTOCOL);
@@ -210,9 +199,8 @@ static void memory_where_there_are_no_rights(void **state)
 }
 
 /* More than the address space holds, all of it really there: sparse files are cheap. */
-static void more_than_can_be_mapped(void **state)
+CASE(more_than_can_be_mapped)
 {
-    struct shm_pair *pair = *state;
     uint64_t length = 1ull << 46;
     struct rsm_offer offer = {.fd_count = 4, .blob_len = 4 * SHM_PIECE_BYTES};
     struct rsm_view_piece pieces[4];
@@ -228,9 +216,8 @@ static void more_than_can_be_mapped(void **state)
 }
 
 /* Real pieces, sparse ones, whose lengths add up to the right size modulo 2^64. */
-static void more_than_can_be_counted(void **state)
+CASE(more_than_can_be_counted)
 {
-    struct shm_pair *pair = *state;
     uint64_t quarter = 1ull << 62;
     struct rsm_offer offer = {.fd_count = 5, .blob_len = 5 * SHM_PIECE_BYTES};
     struct rsm_view_piece pieces[5];
@@ -255,9 +242,8 @@ static uint64_t address_space_used(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void refused_offers_leave_no_mapping(void **state)
+CASE(refused_offers_leave_no_mapping)
 {
-    struct shm_pair *pair = *state;
     uint64_t length = 1ull << 32, before = address_space_used();
     int fd = memfd(MFD_ALLOW_SEALING, length, F_SEAL_SHRINK | F_SEAL_WRITE);
     for (int i = 0; i < 32; i++)
@@ -267,9 +253,8 @@ static void refused_offers_leave_no_mapping(void **state)
 }
 
 /* The node half makes no offer that its own importer would refuse. */
-static void offers_that_make_no_sense_are_not_made(void **state)
+CASE(offers_that_make_no_sense_are_not_made)
 {
-    struct shm_pair *pair = *state;
     uint64_t page = pair->page;
     const struct rsm_importer importer = {.node = 1};
     const struct rsm_extent_piece lies[] = {
@@ -303,23 +288,4 @@ static void offers_that_make_no_sense_are_not_made(void **state)
                   RSM_ST_OK);
     assert_status(connecting(pair, &offer, RSM_OFFER_MAX_FDS * page, READ_WRITE), RSM_ST_OK);
     shm_offer_close(&offer);
-}
-
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup_teardown(test, shm_pair_setup, shm_pair_teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(places_that_are_not_there),
-        CASE(sums_that_are_wrong),
-        CASE(counts_that_disagree),
-        CASE(descriptors_that_are_no_sealed_memory),
-        CASE(huge_pages_that_may_run_out),
-        CASE(descriptors_with_fewer_rights_than_offered),
-        CASE(memory_where_there_are_no_rights),
-        CASE(more_than_can_be_mapped),
-        CASE(more_than_can_be_counted),
-        CASE(refused_offers_leave_no_mapping),
-        CASE(offers_that_make_no_sense_are_not_made),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,13 +7,6 @@
  */
 #include "check.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "shm_pair.h"
 #include "transport/instance.h"
 
@@ -65,9 +58,10 @@ static int try_to_write(void *argument)
     return mprotect(readable, attempt->page, PROT_READ | PROT_WRITE) == 0 ? 9 : 0;
 }
 
-static void a_read_only_descriptor_stays_read_only(void **state)
+#define CASE(test) TEST_WITH(struct shm_pair *pair, test, shm_pair_setup, shm_pair_teardown)
+
+CASE(a_read_only_descriptor_stays_read_only)
 {
-    struct shm_pair *pair = *state;
     struct rsm_offer offer;
     shm_pair_offer(pair, RSM_RIGHT_READ, &offer);
     struct attempt attempt = {.offer = &offer, .page = pair->page};
@@ -115,9 +109,8 @@ static int try_to_widen(void *argument)
     return 0;
 }
 
-static void a_read_only_window_stays_read_only(void **state)
+CASE(a_read_only_window_stays_read_only)
 {
-    struct shm_pair *pair = *state;
     struct rsm_offer offer;
     uint64_t value = 4711;
     memcpy(shm_pair_at(pair, 0), &value, sizeof value);
@@ -150,9 +143,8 @@ static int write_as_granted(void *argument)
     return 0;
 }
 
-static void who_may_write_can_write_and_no_more(void **state)
+CASE(who_may_write_can_write_and_no_more)
 {
-    struct shm_pair *pair = *state;
     struct rsm_offer offer;
     uint64_t seen;
     shm_pair_offer(pair, RSM_RIGHT_WRITE, &offer);
@@ -169,11 +161,5 @@ int main(void)
         printf("skipped: becoming another user needs root\n");
         return SKIPPED;
     }
-#define CASE(test) cmocka_unit_test_setup_teardown(test, shm_pair_setup, shm_pair_teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(a_read_only_descriptor_stays_read_only),
-        CASE(a_read_only_window_stays_read_only),
-        CASE(who_may_write_can_write_and_no_more),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

@@ -2,13 +2,6 @@
 /** @file shm: map() and unmap(), anywhere in a segment of several pieces. */
 #include "check.h"
 
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "base/second_mapping.h"
 #include "shm_pair.h"
 #include "transport/instance.h"
@@ -30,9 +23,10 @@ static void window_shows(const struct shm_pair *pair, uint8_t *window, uint64_t 
     }
 }
 
-static void every_window_of_whole_pages(void **state)
+#define CASE(test) TEST_WITH(struct shm_pair *pair, test, shm_pair_setup, shm_pair_teardown)
+
+CASE(every_window_of_whole_pages)
 {
-    struct shm_pair *pair = *state;
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
     for (size_t first = 0; first < PAIR_SEGMENT_PAGES; first++) {
         for (size_t pages = 1; first + pages <= PAIR_SEGMENT_PAGES; pages++) {
@@ -53,9 +47,8 @@ static bool is_mapped(void *address)
     return mincore(address, 1, &resident) == 0;
 }
 
-static void windows_are_independent(void **state)
+CASE(windows_are_independent)
 {
-    struct shm_pair *pair = *state;
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
     uint8_t *a = NULL, *b = NULL, value = 77;
     size_t size = PAIR_SEGMENT_PAGES * pair->page;
@@ -74,9 +67,8 @@ static void windows_are_independent(void **state)
     munmap(b, size);
 }
 
-static void the_last_page_may_be_partial(void **state)
+CASE(the_last_page_may_be_partial)
 {
-    struct shm_pair *pair = *state;
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
     uint8_t *address = NULL;
     size_t length = 2 * pair->page + 1;
@@ -89,9 +81,8 @@ static void the_last_page_may_be_partial(void **state)
     rsmcore_conn_close(conn);
 }
 
-static void a_hint_is_followed_where_there_is_room(void **state)
+CASE(a_hint_is_followed_where_there_is_room)
 {
-    struct shm_pair *pair = *state;
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
     size_t size = PAIR_SEGMENT_PAGES * pair->page, ample = 64u << 20;
     uint8_t *room = mmap(NULL, ample, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -110,9 +101,8 @@ static void a_hint_is_followed_where_there_is_room(void **state)
     rsmcore_conn_close(conn);
 }
 
-static void fixed_replaces_exactly_the_range(void **state)
+CASE(fixed_replaces_exactly_the_range)
 {
-    struct shm_pair *pair = *state;
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
     size_t size = PAIR_SEGMENT_PAGES * pair->page;
     uint8_t *room = mmap(NULL, size + 2 * pair->page, PROT_READ | PROT_WRITE,
@@ -135,9 +125,8 @@ static void fixed_replaces_exactly_the_range(void **state)
 
 /* Free, as the kernel gives it next, and with the pages of one side reserved: where the window
  * could be built by chance. The segment has several pieces. */
-static void fixed_where_the_kernel_would_map(void **state)
+CASE(fixed_where_the_kernel_would_map)
 {
-    struct shm_pair *pair = *state;
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
     size_t size = PAIR_SEGMENT_PAGES * pair->page;
     for (size_t from = 0; from <= size; from += pair->page) {
@@ -157,9 +146,8 @@ static void fixed_where_the_kernel_would_map(void **state)
 }
 
 /* What put and get need stays where it is. */
-static void a_fixed_window_does_not_replace_the_view(void **state)
+CASE(a_fixed_window_does_not_replace_the_view)
 {
-    struct shm_pair *pair = *state;
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
     struct rsm_view view;
     struct rsm_view_piece piece = {.offset = 0, .length = 2 * pair->page};
@@ -181,9 +169,8 @@ static void a_fixed_window_does_not_replace_the_view(void **state)
     rsmcore_conn_close(conn);
 }
 
-static void refused_windows_change_nothing(void **state)
+CASE(refused_windows_change_nothing)
 {
-    struct shm_pair *pair = *state;
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
     const struct rsm_import_ops *ops = conn->ops;
     uint64_t page = pair->page, size = PAIR_SEGMENT_PAGES * page;
@@ -241,9 +228,9 @@ static int map_without_room(void *argument)
     return 0;
 }
 
-static void a_fixed_window_that_fails_leaves_what_was_there(void **state)
+CASE(a_fixed_window_that_fails_leaves_what_was_there)
 {
-    assert_int_equal(in_child(map_without_room, *state), 0);
+    assert_int_equal(in_child(map_without_room, pair), 0);
 }
 
 static int store_to(void *address)
@@ -264,9 +251,8 @@ static void faults(int (*access)(void *), void *address)
     assert_int_equal(WTERMSIG(status), SIGSEGV);
 }
 
-static void protection_follows_the_rights(void **state)
+CASE(protection_follows_the_rights)
 {
-    struct shm_pair *pair = *state;
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
     void *none = NULL, *read_only = NULL, *write_only = NULL;
     size_t size = PAIR_SEGMENT_PAGES * pair->page;
@@ -286,9 +272,8 @@ static void protection_follows_the_rights(void **state)
     rsmcore_conn_close(conn);
 }
 
-static void a_connection_without_rights_maps_nothing_that_can_be_used(void **state)
+CASE(a_connection_without_rights_maps_nothing_that_can_be_used)
 {
-    struct shm_pair *pair = *state;
     struct rsm_conn *conn = shm_pair_connect(pair, 0);
     void *address = NULL;
     assert_status(conn->ops->map(conn, 0, 2 * pair->page, 0, false, &address), RSM_ST_OK);
@@ -302,9 +287,8 @@ static void a_connection_without_rights_maps_nothing_that_can_be_used(void **sta
 }
 
 /* What a connection keeps, it gives back. */
-static void descriptors_are_kept_only_where_they_must_be(void **state)
+CASE(descriptors_are_kept_only_where_they_must_be)
 {
-    struct shm_pair *pair = *state;
     unsigned before = descriptors_open();
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
     assert_int_equal(descriptors_open(), before + (keeping ? PAIR_PIECES : 0));
@@ -314,23 +298,8 @@ static void descriptors_are_kept_only_where_they_must_be(void **state)
 
 int main(void)
 {
-#define CASE(test) cmocka_unit_test_setup_teardown(test, shm_pair_setup, shm_pair_teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(every_window_of_whole_pages),
-        CASE(windows_are_independent),
-        CASE(the_last_page_may_be_partial),
-        CASE(a_hint_is_followed_where_there_is_room),
-        CASE(fixed_replaces_exactly_the_range),
-        CASE(fixed_where_the_kernel_would_map),
-        CASE(a_fixed_window_does_not_replace_the_view),
-        CASE(refused_windows_change_nothing),
-        CASE(a_fixed_window_that_fails_leaves_what_was_there),
-        CASE(protection_follows_the_rights),
-        CASE(a_connection_without_rights_maps_nothing_that_can_be_used),
-        CASE(descriptors_are_kept_only_where_they_must_be),
-    };
-    int failed = cmocka_run_group_tests_name("mappings copied", tests, NULL, NULL);
+    int failed = cases_run();
     keeping = true;
     rsm_second_mapping_refuse(true);
-    return failed + cmocka_run_group_tests_name("mapped from descriptors", tests, NULL, NULL);
+    return failed + cases_run();
 }

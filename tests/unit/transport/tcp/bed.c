@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bed.h"
 
-#include <errno.h>
-
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "base/extent_memfd.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/tcp/common/socket.h"
 
 enum { TIMEOUT_MS = 10000, TURNS = 400, ENDED = 255 };

@@ -51,7 +51,6 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access)
 {
-    (void)access;
     if (fails(FAKE_REGISTER)) {
         errno = ENOMEM;
         return NULL;
@@ -65,7 +64,6 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int a
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length, uint64_t iova,
                                 unsigned int access)
 {
-    (void)iova;
     return ibv_reg_mr(pd, address, length, (int)access);
 }
 
@@ -93,7 +91,6 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-    (void)attr;
     struct ibv_qp *qp = make(sizeof *qp);
     if (qp != NULL)
         qp->context = pd->context;
@@ -135,7 +132,6 @@ static int post_receive(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_re
 
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-    (void)context;
     if (fake_device.device_event == NULL)
         return -1;
     *event = *fake_device.device_event;
@@ -145,24 +141,20 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 
 void ibv_ack_async_event(struct ibv_async_event *event)
 {
-    (void)event;
 }
 
 const char *ibv_event_type_str(enum ibv_event_type type)
 {
-    (void)type;
     return "event";
 }
 
 const char *ibv_get_device_name(struct ibv_device *device)
 {
-    (void)device;
     return "device";
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context)
 {
-    (void)channel;
     *cq = fake_device.knocked;
     fake_device.knocked = NULL;
     if (*cq != NULL)
@@ -186,7 +178,6 @@ static void note_use(const struct rdma_cm_id *id)
 
 int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
-    (void)channel;
     *event = fake_device.event;
     fake_device.event = NULL;
     return *event != NULL ? 0 : -1;
@@ -201,7 +192,6 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 
 int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
-    (void)attr;
     note_use(id);
     *mask = 0;
     return 0;
@@ -209,7 +199,6 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask
 
 int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-    (void)param;
     note_use(id);
     return fails(FAKE_ACCEPT) ? -1 : 0;
 }
@@ -223,7 +212,6 @@ int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t length)
 
 int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
-    (void)event;
     note_use(id);
     return 0;
 }
@@ -243,7 +231,6 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 
 const char *rdma_event_str(enum rdma_cm_event_type event)
 {
-    (void)event;
     return "event";
 }
 

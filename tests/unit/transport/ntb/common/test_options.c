@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/ntb/common/options.h"
 
-static void what_is_left_out(void **state)
+TEST_ALONE(what_is_left_out)
 {
     struct ntb_options o;
     char why[200];
-    (void)state;
     assert_true(ntb_options_parse("", &o, why, sizeof why));
     assert_int_equal(o.pool, 0);
     assert_true(o.doorbell);
@@ -16,11 +13,10 @@ static void what_is_left_out(void **state)
     assert_int_equal(o.pool, 0);
 }
 
-static void all_of_them(void **state)
+TEST_ALONE(all_of_them)
 {
     struct ntb_options o;
     char why[200];
-    (void)state;
     assert_true(ntb_options_parse("pool=1G, pin=4M pin_from=8K,doorbell=yes", &o, why, sizeof why));
     assert_int_equal(o.pool, 1 << 30);
     assert_int_equal(o.pin, 4 << 20);
@@ -32,11 +28,10 @@ static void all_of_them(void **state)
     assert_true(o.doorbell);
 }
 
-static void what_is_pinned(void **state)
+TEST_ALONE(what_is_pinned)
 {
     struct ntb_options o;
     char why[200];
-    (void)state;
     assert_true(ntb_options_parse("", &o, why, sizeof why));
     assert_true(o.pin == 0 && o.pin_from == UINT64_MAX);
     assert_true(ntb_options_parse("pin=yes", &o, why, sizeof why));
@@ -47,7 +42,7 @@ static void what_is_pinned(void **state)
     assert_true(o.pin == 0);
 }
 
-static void what_is_wrong_is_named(void **state)
+TEST_ALONE(what_is_wrong_is_named)
 {
     static const char *const wrong[][2] = {
         {"pool", "pool"},
@@ -65,21 +60,9 @@ static void what_is_wrong_is_named(void **state)
     };
     struct ntb_options o;
     char why[200];
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         why[0] = '\0';
         assert_false(ntb_options_parse(wrong[i][0], &o, why, sizeof why));
         assert_non_null(strstr(why, wrong[i][1]));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_left_out),
-        cmocka_unit_test(all_of_them),
-        cmocka_unit_test(what_is_pinned),
-        cmocka_unit_test(what_is_wrong_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What devices the module has that is installed: those of the kernel module, and nothing for
  * tests. */
-#include <string.h>
-
 #include "base/log.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "rsm/transport.h"
 #include "transport/ntb/common/ports.h"
 
@@ -29,18 +27,16 @@ static enum rsm_status open_device(const char *device)
     return rsm_transport_node_ops_v1.check(&info);
 }
 
-static void there_is_one_kind(void **state)
+TEST_ALONE(there_is_one_kind)
 {
-    (void)state;
     assert_int_equal(ntb_port_kind_count, 1);
     assert_ptr_equal(ntb_port_kinds[0].node, &ntb_port_chardev);
     assert_ptr_equal(ntb_port_kinds[0].poster, &ntb_poster_chardev);
 }
 
-static void other_devices_are_refused(void **state)
+TEST_ALONE(other_devices_are_refused)
 {
     static const char *const others[] = {"ivshmem:/tmp/socket", "", "rsm_ntb0", "ntb:0"};
-    (void)state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         assert_int_equal(open_device(others[i]), RSM_ST_INVALID);
         assert_non_null(strstr(said, "controller ntb0: expected device = /dev/rsm_ntbN, not"));
@@ -48,20 +44,14 @@ static void other_devices_are_refused(void **state)
     }
 }
 
-static void a_device_that_is_not_there(void **state)
+TEST_ALONE(a_device_that_is_not_there)
 {
-    (void)state;
     assert_int_equal(open_device("/dev/null/rsm_ntb0"), RSM_ST_NO_CONTROLLER);
     assert_non_null(strstr(said, "cannot open /dev/null/rsm_ntb0"));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_is_one_kind),
-        cmocka_unit_test(other_devices_are_refused),
-        cmocka_unit_test(a_device_that_is_not_there),
-    };
     rsmcore_log_to(hear, RSMCORE_LOG_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run();
 }

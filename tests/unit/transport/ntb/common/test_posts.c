@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The counter of a connection: what two looks at it say of the posts between them, and with which
  * descriptors a process does not post. */
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/extent_memfd.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/ntb/common/posts.h"
 #include "port.h"
 #include "transport/ntb/import/poster.h"
@@ -23,7 +18,7 @@ static uint64_t after(uint64_t word, const char *posts)
     return word;
 }
 
-static void each_order_is_told(void **state)
+TEST_ALONE(each_order_is_told)
 {
     static const struct {
         const char *posts;
@@ -43,7 +38,6 @@ static void each_order_is_told(void **state)
                  /* The run at the end hides the one before: in doubt it counts. */
                  {"pcpc", 2, true}};
     static const char *const before[] = {"", "p", "c", "pc", "cp", "ccccp", "pppc"};
-    (void)state;
     for (size_t b = 0; b < sizeof before / sizeof before[0]; b++) {
         uint64_t first = after(0, before[b]);
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -63,9 +57,8 @@ static uint64_t pend(uint64_t pending, bool coalesce)
 
 /* Whatever is posted and whenever it is looked at: nothing is lost, and at most one signal is too
  * many at each look. */
-static void nothing_is_lost(void **state)
+TEST_ALONE(nothing_is_lost)
 {
-    (void)state;
     srandom(7);
     uint64_t word = UINT64_C(0xfff7fffdfffffff0); /* all parts are about to go round */
     for (unsigned look = 0; look < 20000; look++) {
@@ -88,10 +81,9 @@ static void nothing_is_lost(void **state)
     }
 }
 
-static void a_counter_that_lies_is_bounded(void **state)
+TEST_ALONE(a_counter_that_lies_is_bounded)
 {
     struct rsm_signals posted;
-    (void)state;
     assert_true(ntb_posts_between(100, 100 + (uint64_t)RSM_SIGNALS_MAX, &posted));
     assert_int_equal(posted.count, RSM_SIGNALS_MAX);
     assert_false(ntb_posts_between(100, 101 + (uint64_t)RSM_SIGNALS_MAX, &posted));
@@ -110,13 +102,12 @@ static void a_counter_that_lies_is_bounded(void **state)
 }
 
 /* Counter and bell come from another process: what could stop or kill this one is refused. */
-static void descriptors_are_looked_at(void **state)
+TEST_ALONE(descriptors_are_looked_at)
 {
     enum { PAGE = 4096 };
     const struct ntb_poster_ops *ops = &ntb_poster_ivshmem;
     struct ntb_poster poster;
     int pipe_ends[2];
-    (void)state;
     int sealed = rsmcore_extent_memfd(PAGE);
     int open_ended = memfd_create("unsealed", MFD_CLOEXEC);
     int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), blocks = eventfd(0, EFD_CLOEXEC);
@@ -156,15 +147,4 @@ static void descriptors_are_looked_at(void **state)
     const int fds[] = {sealed, open_ended, bell, blocks, pipe_ends[0], pipe_ends[1]};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         close(fds[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_order_is_told),
-        cmocka_unit_test(nothing_is_lost),
-        cmocka_unit_test(a_counter_that_lies_is_bounded),
-        cmocka_unit_test(descriptors_are_looked_at),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a barrier says of each thing that can be wrong with a link; and the copies. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fence.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/ntb/import/barrier.h"
 #include "transport/ntb/import/copy.h"
 
@@ -17,7 +14,6 @@ static struct rsm_conn conn;
 
 static int begin(void **state)
 {
-    (void)state;
     status = (struct ntb_status){
         .abi = NTB_STATUS_ABI, .import_epoch = 3, .epoch = 3, .err_seq = 5, .canary = CANARY};
     canary = CANARY;
@@ -34,9 +30,10 @@ static void dead_for_good(void)
     assert_int_equal(ntb_barrier_close(&barrier, &conn), RSM_ST_ABORTED);
 }
 
-static void errors_are_counted_and_stay(void **state)
+#define TEST(test) TEST_BETWEEN(test, begin, NULL)
+
+TEST(errors_are_counted_and_stay)
 {
-    (void)state;
     for (uint32_t errors = 2; errors < 6; errors += 2) {
         status.err_seq += 2;
         for (int i = 0; i < 2; i++) {
@@ -48,9 +45,8 @@ static void errors_are_counted_and_stay(void **state)
 }
 
 /* A thread that comes late with an older count takes nothing back. */
-static void the_greatest_count_stays(void **state)
+TEST(the_greatest_count_stays)
 {
-    (void)state;
     status.err_seq += 3;
     assert_int_equal(ntb_barrier_close(&barrier, &conn), RSM_ST_OK);
     status.err_seq -= 2;
@@ -58,9 +54,8 @@ static void the_greatest_count_stays(void **state)
     assert_int_equal(rsm_conn_failures(&conn), 3);
 }
 
-static void all_ones_are_no_success(void **state)
+TEST(all_ones_are_no_success)
 {
-    (void)state;
     canary = UINT64_MAX;
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(ntb_barrier_close(&barrier, &conn), RSM_ST_TRANSFER);
@@ -72,50 +67,44 @@ static void all_ones_are_no_success(void **state)
     dead_for_good();
 }
 
-static void another_session_there(void **state)
+TEST(another_session_there)
 {
-    (void)state;
     canary = CANARY + 1; /* and this host does not know yet */
     dead_for_good();
     canary = CANARY; /* what looks right later does not count */
     dead_for_good();
 }
 
-static void no_session_there(void **state)
+TEST(no_session_there)
 {
-    (void)state;
     canary = 0;
     dead_for_good();
 }
 
-static void another_epoch_here(void **state)
+TEST(another_epoch_here)
 {
-    (void)state;
     status.epoch = 4;
     dead_for_good();
 }
 
-static void revoked(void **state)
+TEST(revoked)
 {
-    (void)state;
     status.revoked = 1;
     dead_for_good();
 }
 
-static void memory_of_this_host_does_not_fail(void **state)
+TEST(memory_of_this_host_does_not_fail)
 {
-    (void)state;
     ntb_barrier_begin(&barrier, NULL, NULL);
     assert_true(ntb_barrier_alive(&barrier));
     assert_int_equal(ntb_barrier_close(&barrier, &conn), RSM_ST_OK);
 }
 
 /* Every length and alignment: these bytes, and no others. */
-static void copies(void **state)
+TEST_ALONE(copies)
 {
     enum { ROOM = 512, MOST = 300 };
     uint8_t *from = aligned_alloc(64, ROOM), *to = aligned_alloc(64, ROOM);
-    (void)state;
     for (unsigned i = 0; i < ROOM; i++)
         from[i] = (uint8_t)(i * 7 + 1);
     for (size_t a = 0; a < 64; a += 3) {
@@ -135,20 +124,4 @@ static void copies(void **state)
     }
     free(from);
     free(to);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(errors_are_counted_and_stay, begin),
-        cmocka_unit_test_setup(the_greatest_count_stays, begin),
-        cmocka_unit_test_setup(all_ones_are_no_success, begin),
-        cmocka_unit_test_setup(another_session_there, begin),
-        cmocka_unit_test_setup(no_session_there, begin),
-        cmocka_unit_test_setup(another_epoch_here, begin),
-        cmocka_unit_test_setup(revoked, begin),
-        cmocka_unit_test_setup(memory_of_this_host_does_not_fail, begin),
-        cmocka_unit_test(copies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fake_port.h"
 
-#include <string.h>
-
 struct fake_port port;
 
 void fake_port_tell(enum ntb_port_event_type type, uint64_t id)
@@ -22,19 +20,16 @@ void fake_port_let_go(uint64_t id)
 
 static void port_close(struct ntb_port *base)
 {
-    (void)base;
     port.closed = true;
 }
 
 static void port_info(struct ntb_port *base, struct ntb_port_info *info)
 {
-    (void)base;
     *info = port.info;
 }
 
 static bool port_next(struct ntb_port *base, struct ntb_port_event *event)
 {
-    (void)base;
     if (port.first == port.count) {
         port.first = port.count = 0;
         return false;
@@ -47,7 +42,6 @@ static bool port_next(struct ntb_port *base, struct ntb_port_event *event)
 static int port_extents(struct ntb_port *base, struct ntb_port_extent *extents, unsigned capacity)
 {
     unsigned count = 0;
-    (void)base;
     if (port.has_no_table)
         return -1;
     for (uint64_t id = port.last_id; id > 0 && count < capacity; id--)
@@ -79,7 +73,6 @@ static uint64_t pool_end(void)
 static enum rsm_status port_extent_make(struct ntb_port *base, uint64_t offset, uint64_t length,
                                         struct ntb_port_memory *memory)
 {
-    (void)base;
     assert_true(offset >= port.info.pool_first && offset + length <= pool_end());
     return port.make != RSM_ST_OK ? port.make : enter(offset, length, memory);
 }
@@ -87,7 +80,6 @@ static enum rsm_status port_extent_make(struct ntb_port *base, uint64_t offset, 
 static enum rsm_status port_extent_make_in_place(struct ntb_port *base, uint64_t offset,
                                                  uint64_t length, struct ntb_port_memory *memory)
 {
-    (void)base;
     assert_true(offset >= pool_end() && offset + length <= port.info.window_size);
     return port.make_in_place != RSM_ST_OK ? port.make_in_place : enter(offset, length, memory);
 }
@@ -95,7 +87,6 @@ static enum rsm_status port_extent_make_in_place(struct ntb_port *base, uint64_t
 static enum rsm_status port_extent_pin(struct ntb_port *base, const struct ntb_port_memory *memory,
                                        void *address)
 {
-    (void)base;
     assert_true(port.extents[memory->id].live && !port.extents[memory->id].pinned);
     port.pins++;
     if (port.pin != RSM_ST_OK)
@@ -107,7 +98,6 @@ static enum rsm_status port_extent_pin(struct ntb_port *base, const struct ntb_p
 
 static void port_extent_close(struct ntb_port *base, const struct ntb_port_memory *memory)
 {
-    (void)base;
     assert_true(port.extents[memory->id].live);
     port.extents[memory->id].pinned = false;
     if (!port.kept)
@@ -116,7 +106,6 @@ static void port_extent_close(struct ntb_port *base, const struct ntb_port_memor
 
 static bool port_extent_release(struct ntb_port *base, uint64_t id)
 {
-    (void)base;
     assert_true(port.extents[id].quarantined);
     if (port.refuses)
         return false;

@@ -8,7 +8,7 @@
 #ifndef TESTS_UNIT_NTB_FAKE_PORT_H
 #define TESTS_UNIT_NTB_FAKE_PORT_H
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/ntb/node/window.h"
 
 #define PAGE UINT64_C(4096)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ranges of a pool: no two overlap, whatever is taken and given back. */
-#include <stdlib.h>
-#include <time.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/ntb/node/allocator.h"
 
 #define FIRST UINT64_C(0x40000)
@@ -14,14 +11,12 @@ static struct ntb_allocator pool;
 
 static int begin(void **state)
 {
-    (void)state;
     ntb_allocator_begin(&pool, FIRST, END, PAGE, 64);
     return 0;
 }
 
 static int end(void **state)
 {
-    (void)state;
     ntb_allocator_end(&pool);
     return 0;
 }
@@ -56,10 +51,11 @@ static void ranges_are_apart(void)
     assert_int_equal(count, pool.count);
 }
 
-static void random_use(void **state)
+#define TEST(test) TEST_BETWEEN(test, begin, end)
+
+TEST(random_use)
 {
     struct ntb_range *held[32] = {NULL};
-    (void)state;
     srand(11);
     for (unsigned i = 0; i < 20000; i++) {
         unsigned which = (unsigned)rand() % 32;
@@ -77,9 +73,8 @@ static void random_use(void **state)
     }
 }
 
-static void nothing_impossible(void **state)
+TEST(nothing_impossible)
 {
-    (void)state;
     assert_null(ntb_allocate(&pool, 0));
     assert_null(ntb_allocate(&pool, PAGE + 1));
     assert_null(ntb_allocate(&pool, END));
@@ -91,9 +86,8 @@ static void nothing_impossible(void **state)
     assert_null(ntb_range_from(&pool, 0));
 }
 
-static void what_was_there_before_stays_taken(void **state)
+TEST(what_was_there_before_stays_taken)
 {
-    (void)state;
     struct ntb_range *before = ntb_reserve(&pool, FIRST + PAGE, 2 * PAGE);
     assert_non_null(before);
     assert_null(ntb_reserve(&pool, FIRST + 2 * PAGE, PAGE));
@@ -107,11 +101,10 @@ static void what_was_there_before_stays_taken(void **state)
 }
 
 /* However they are taken, and also of what lies beside the pool. */
-static void there_is_a_limit(void **state)
+TEST(there_is_a_limit)
 {
     struct ntb_allocator beside;
     struct ntb_range *last = NULL;
-    (void)state;
     ntb_allocator_begin_beside(&beside, END, 2 * END, &pool);
     assert_non_null(ntb_allocate(&beside, PAGE));
     for (unsigned i = 0; i < 63; i++)
@@ -127,10 +120,9 @@ static void there_is_a_limit(void **state)
 }
 
 /* The lowest place, also among many. */
-static void lowest_place(void **state)
+TEST(lowest_place)
 {
     struct ntb_range *held[60];
-    (void)state;
     for (unsigned i = 0; i < 60; i++)
         held[i] = ntb_allocate(&pool, (1 + i % 3) * PAGE);
     uint64_t lower = held[7]->offset, upper = held[31]->offset; /* of two pages each */
@@ -170,23 +162,9 @@ static double best_time(uint32_t count)
 }
 
 /* A hundred times as many ranges, looked through, take a hundred times as long. */
-static void cost_does_not_grow_with_ranges(void **state)
+TEST_ALONE(cost_does_not_grow_with_ranges)
 {
-    (void)state;
     double few = best_time(80), many = best_time(8000);
     print_message("80 ranges: %.2f us; 8000: %.2f us\n", few / 200 * 1e6, many / 200 * 1e6);
     assert_true(many < 20 * few);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(random_use, begin, end),
-        cmocka_unit_test_setup_teardown(nothing_impossible, begin, end),
-        cmocka_unit_test_setup_teardown(what_was_there_before_stays_taken, begin, end),
-        cmocka_unit_test_setup_teardown(there_is_a_limit, begin, end),
-        cmocka_unit_test_setup_teardown(lowest_place, begin, end),
-        cmocka_unit_test(cost_does_not_grow_with_ranges),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,6 @@ static struct ntb_window *window;
 
 static int begin(void **state)
 {
-    (void)state;
     fake_port_begin((struct ntb_port_info){
         .pool_size = POOL, .window_size = POOL, .extents_max = FAKE_EXTENTS_MAX});
     window = ntb_window_begin(&port.base, 1, &(struct ntb_options){.pool = 0});
@@ -21,7 +20,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     ntb_window_end(window);
     assert_true(port.closed);
     return 0;
@@ -46,14 +44,15 @@ static struct rsm_node_offer *offer(struct rsm_extent *extent)
     return made;
 }
 
+#define TEST(name) TEST_BETWEEN(name, begin, end)
+
 /* Each extent that ends is looked at a few times, however many others there are: in use, given up
  * and held by importers, or ending with it. */
-static void the_work_is_linear(void **state)
+TEST(the_work_is_linear)
 {
     enum { LOOKS_EACH = 8 };
     static struct rsm_extent *held[EXTENTS], *ending[EXTENTS];
     static struct rsm_node_offer *offers[EXTENTS];
-    (void)state;
     for (unsigned i = 0; i < EXTENTS; i++) {
         (void)make();
         held[i] = make();
@@ -75,9 +74,8 @@ static void the_work_is_linear(void **state)
     assert_in_range(window->looks, 2 * EXTENTS, LOOKS_EACH * 2 * EXTENTS);
 }
 
-static void a_refused_release_is_tried_again(void **state)
+TEST(a_refused_release_is_tried_again)
 {
-    (void)state;
     struct rsm_extent *extent = make();
     port.refuses = true;
     ntb_extent_free(&window->base, extent);
@@ -89,9 +87,8 @@ static void a_refused_release_is_tried_again(void **state)
 }
 
 /* The port lost the events of the end of three extents, in three states. */
-static void lost_events(void **state)
+TEST(lost_events)
 {
-    (void)state;
     struct rsm_extent *in_use = make(), *freed = make(), *quarantined = make(), *held = make();
     struct rsm_node_offer *grant = offer(held);
     port.loses = true;
@@ -113,9 +110,8 @@ static void lost_events(void **state)
 }
 
 /* Not to know what the port has is no reason to take it for free. */
-static void a_table_that_cannot_be_read(void **state)
+TEST(a_table_that_cannot_be_read)
 {
-    (void)state;
     struct rsm_extent *extent = make();
     port.loses = port.has_no_table = true;
     ntb_extent_free(&window->base, extent);
@@ -126,16 +122,4 @@ static void a_table_that_cannot_be_read(void **state)
     port.has_no_table = false;
     ntb_window_pump(window);
     assert_int_equal(window->allocator.used, 0);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(the_work_is_linear),
-        TEST(a_refused_release_is_tried_again),
-        TEST(lost_events),
-        TEST(a_table_that_cannot_be_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

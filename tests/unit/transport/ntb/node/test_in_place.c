@@ -2,10 +2,6 @@
 /* Extents in place over a port that is the test's: which are made so, what the other host is
  * shown, and that nothing is left of one that fails, whichever step does. */
 #include <dirent.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/sealed.h"
 #include "fake_port.h"
@@ -67,11 +63,10 @@ static void nothing_is_left(unsigned descriptors_before)
     ntb_window_end(window);
 }
 
-static void off_by_default(void **state)
+TEST_ALONE(off_by_default)
 {
     unsigned before = descriptors();
     struct rsm_extent *extent;
-    (void)state;
     begin(0, UINT64_MAX);
     assert_int_equal(ntb_extent_make(&window->base, (POOL_PAGES + 1) * PAGE, &extent),
                      RSM_ST_NO_MEMORY);
@@ -81,10 +76,9 @@ static void off_by_default(void **state)
 
 /* What the pool has room for lies there, the rest behind it; it is a memfd of which the pages
  * are shown. */
-static void what_the_pool_has_no_room_for(void **state)
+TEST_ALONE(what_the_pool_has_no_room_for)
 {
     unsigned before = descriptors();
-    (void)state;
     begin(UINT64_MAX, UINT64_MAX);
     struct rsm_extent *small = make(2), *large = make(POOL_PAGES + 1), *next = make(POOL_PAGES - 1);
     assert_false(is_in_place(small));
@@ -107,11 +101,10 @@ static void what_the_pool_has_no_room_for(void **state)
 }
 
 /* For a user who must not pin. */
-static void of_the_pool_alone(void **state)
+TEST_ALONE(of_the_pool_alone)
 {
     unsigned before = descriptors();
     struct rsm_extent *extent = NULL;
-    (void)state;
     begin(UINT64_MAX, 0);
     assert_int_equal(ntb_extent_make_not_pinned(&window->base, PAGE / 2, &extent), RSM_ST_INVALID);
     assert_int_equal(ntb_extent_make_not_pinned(&window->base, (POOL_PAGES + 1) * PAGE, &extent),
@@ -123,10 +116,9 @@ static void of_the_pool_alone(void **state)
     nothing_is_left(before);
 }
 
-static void from_a_size(void **state)
+TEST_ALONE(from_a_size)
 {
     unsigned before = descriptors();
-    (void)state;
     begin(4 * PAGE, 2 * PAGE);
     struct rsm_extent *one = make(1), *two = make(2), *three = make(3), *more = make(2);
     assert_false(is_in_place(one));
@@ -140,7 +132,7 @@ static void from_a_size(void **state)
     nothing_is_left(before);
 }
 
-static void failures_leave_nothing(void **state)
+TEST_ALONE(failures_leave_nothing)
 {
     static const struct {
         enum rsm_status make_in_place, pin, expected;
@@ -151,7 +143,6 @@ static void failures_leave_nothing(void **state)
         {RSM_ST_OK, RSM_ST_NO_MEMORY, RSM_ST_NO_MEMORY},
     };
     unsigned before = descriptors();
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct rsm_extent *extent = NULL;
         begin(UINT64_MAX, 2 * PAGE);
@@ -170,14 +161,13 @@ static void failures_leave_nothing(void **state)
 }
 
 /* A grant says where it lies behind the pool; its range is not used again until it is released. */
-static void granted_and_quarantined(void **state)
+TEST_ALONE(granted_and_quarantined)
 {
     unsigned before = descriptors();
     struct rsm_offer offer = {.fd_count = 0};
     struct ntb_grant grant;
     struct rsm_node_offer *made;
     const struct rsm_importer importer = {.node = PEER};
-    (void)state;
     begin(UINT64_MAX, 0);
     struct rsm_extent *extent = make(PIN_PAGES), *none;
     const struct rsm_extent_piece piece = {.extent = extent, .offset = PAGE, .length = 2 * PAGE};
@@ -199,13 +189,12 @@ static void granted_and_quarantined(void **state)
 }
 
 /* A process of this host gets the memfd, for reading alone if that is its right. */
-static void shared_with_this_host(void **state)
+TEST_ALONE(shared_with_this_host)
 {
     unsigned before = descriptors();
     struct ntb_ticket ticket;
     struct rsm_node_offer *made;
     const struct rsm_importer importer = {.node = 1, .local = true};
-    (void)state;
     begin(UINT64_MAX, 0);
     struct rsm_extent *extent = make(2);
     const struct rsm_extent_piece piece = {.extent = extent, .offset = PAGE, .length = PAGE};
@@ -246,11 +235,10 @@ static void limit_users(void)
 }
 
 /* Of the pool and of what lies behind it. */
-static void a_user_has_a_share_of_both(void **state)
+TEST_ALONE(a_user_has_a_share_of_both)
 {
     unsigned before = descriptors(), count = 0;
     struct rsm_extent *extents[POOL_PAGES + PIN_PAGES];
-    (void)state;
     begin(PIN_PAGES * PAGE, UINT64_MAX);
     limit_users();
     while (make_for(ALICE, 1, &extents[count]) == RSM_ST_OK)
@@ -264,14 +252,13 @@ static void a_user_has_a_share_of_both(void **state)
     nothing_is_left(before);
 }
 
-static void failures_are_not_charged(void **state)
+TEST_ALONE(failures_are_not_charged)
 {
     static const struct {
         enum rsm_status make, make_in_place, pin;
     } cases[] = {{RSM_ST_NO_MEMORY, RSM_ST_NO_MEMORY, RSM_ST_OK},
                  {RSM_ST_NO_MEMORY, RSM_ST_OK, RSM_ST_NO_RESOURCES}};
     struct rsm_extent *extent;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         unsigned before = descriptors();
         begin(PIN_PAGES * PAGE, UINT64_MAX);
@@ -286,11 +273,10 @@ static void failures_are_not_charged(void **state)
 
 /* Who keeps a descriptor of what was freed keeps his share of it, and no other user loses by
  * that. */
-static void a_kept_descriptor_is_charged(void **state)
+TEST_ALONE(a_kept_descriptor_is_charged)
 {
     unsigned before = descriptors();
     struct rsm_extent *extent, *others;
-    (void)state;
     begin(0, UINT64_MAX);
     limit_users();
     port.kept = true;
@@ -314,11 +300,10 @@ static void a_kept_descriptor_is_charged(void **state)
 
 /* Nobody knows whose it was. What an earlier daemon has left counts as some user's, and ends
  * like others. */
-static void what_is_inherited_is_some_users(void **state)
+TEST_ALONE(what_is_inherited_is_some_users)
 {
     const struct ntb_options options = {.pin_from = UINT64_MAX};
     unsigned before = descriptors();
-    (void)state;
     begin(0, UINT64_MAX);
     (void)make(3);
     ntb_window_end(window);
@@ -331,22 +316,4 @@ static void what_is_inherited_is_some_users(void **state)
     fake_port_let_go(1);
     ntb_window_pump(window);
     nothing_is_left(before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(off_by_default),
-        cmocka_unit_test(what_the_pool_has_no_room_for),
-        cmocka_unit_test(of_the_pool_alone),
-        cmocka_unit_test(from_a_size),
-        cmocka_unit_test(failures_leave_nothing),
-        cmocka_unit_test(granted_and_quarantined),
-        cmocka_unit_test(shared_with_this_host),
-        cmocka_unit_test(a_user_has_a_share_of_both),
-        cmocka_unit_test(failures_are_not_charged),
-        cmocka_unit_test(a_kept_descriptor_is_charged),
-        cmocka_unit_test(what_is_inherited_is_some_users),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What one user may have of a bridge's pool and of its counters, and until when it is his. */
-#include <stdlib.h>
-
 #include "two_hosts.h"
 
 enum { ALICE = 1000, BOB = 1001, CAROL = 1002, ONE = 75, RESERVE = 5 };
@@ -37,10 +35,11 @@ static uint64_t whole(uint64_t bytes, uint64_t length)
     return bytes / length * length;
 }
 
-static void a_user_leaves_room(void **state)
+#define TEST(name) TEST_BETWEEN(name, begin, end)
+
+TEST(a_user_leaves_room)
 {
     const uint64_t each = UINT64_C(64) << 10;
-    (void)state;
     limit(ONE);
     assert_int_equal(take_all(ALICE, each), whole(pool * ONE / 100, each));
     assert_int_equal(make(ALICE, each, &segment.extent), RSM_ST_NO_MEMORY);
@@ -54,20 +53,18 @@ static void a_user_leaves_room(void **state)
 }
 
 /* Slots are few, too: with a pool of such extents alone nobody else would find one. */
-static void a_user_leaves_slots(void **state)
+TEST(a_user_leaves_slots)
 {
     struct ntb_window *window = ntb_window_of(host[1].port);
-    (void)state;
     limit(ONE);
     window->shares.total[NTB_RANGES] = 100;
     assert_int_equal(take_all(ALICE, PAGE), ONE * PAGE);
     assert_int_equal(take_all(BOB, PAGE), (100 - RESERVE - ONE) * PAGE);
 }
 
-static void without_limits_and_with_others(void **state)
+TEST(without_limits_and_with_others)
 {
     struct rsm_extent *most;
-    (void)state;
     assert_int_equal(make(ALICE, MOST, &most), RSM_ST_OK);
     limit(50); /* who has more keeps it, and gets no more */
     assert_int_equal(make(ALICE, PAGE, &segment.extent), RSM_ST_NO_MEMORY);
@@ -79,11 +76,10 @@ static void without_limits_and_with_others(void **state)
 }
 
 /* The other host's importer keeps the range although the exporter has freed it. */
-static void a_range_is_its_users_until_it_is_free(void **state)
+TEST(a_range_is_its_users_until_it_is_free)
 {
     const uint64_t most = whole(pool * ONE / 100, PAGE);
     struct rsm_extent *extent;
-    (void)state;
     limit(ONE);
     assert_int_equal(make(ALICE, most, &segment.extent), RSM_ST_OK);
     assert_int_equal(offer_it(READ_WRITE), RSM_ST_OK);
@@ -123,11 +119,10 @@ static void end_offer(struct rsm_node_offer *made)
 }
 
 /* Without a counter the connection is as good: the daemons carry its signals. */
-static void an_importer_leaves_counters(void **state)
+TEST(an_importer_leaves_counters)
 {
     const unsigned most = NTB_CONNECTIONS * ONE / 100;
     unsigned counters = 0, users = 0;
-    (void)state;
     limit(ONE);
     assert_int_equal(node_ops->extent_make(host[1].port, LENGTH, &segment.extent), RSM_ST_OK);
     struct rsm_node_offer *first = offer_to(ALICE);
@@ -146,17 +141,4 @@ static void an_importer_leaves_counters(void **state)
     struct rsm_node_offer *next = offer_to(ALICE);
     assert_true(has_counter(next));
     end_offer(next);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(a_user_leaves_room),
-        TEST(a_user_leaves_slots),
-        TEST(without_limits_and_with_others),
-        TEST(a_range_is_its_users_until_it_is_free),
-        TEST(an_importer_leaves_counters),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

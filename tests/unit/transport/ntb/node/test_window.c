@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What becomes of memory and of imports when an offer, a process, a session or a host ends. */
-#include <string.h>
-#include <sys/mman.h>
-
 #include "two_hosts.h"
 
 /* ------------------------------------------------------------------ tests */
 
-static void memory_waits_for_the_importers_node(void **state)
+#define TEST(name) TEST_BETWEEN(name, begin, end)
+
+TEST(memory_waits_for_the_importers_node)
 {
-    (void)state;
     import_it();
     node_ops->revoke(host[1].port, segment.made);
     node_ops->extent_free(host[1].port, segment.extent);
@@ -24,9 +22,8 @@ static void memory_waits_for_the_importers_node(void **state)
     assert_int_equal(used(1), 0);
 }
 
-static void extents_are_zero(void **state)
+TEST(extents_are_zero)
 {
-    (void)state;
     import_it();
     uint64_t offset = segment.extent->offset;
     memset(shared + offset, 0xee, LENGTH);
@@ -39,10 +36,9 @@ static void extents_are_zero(void **state)
         assert_int_equal(shared[offset + i], 0);
 }
 
-static void rights_hold(void **state)
+TEST(rights_hold)
 {
     struct rsm_offer ticket;
-    (void)state;
     assert_int_equal(node_ops->extent_make(host[1].port, LENGTH, &segment.extent), RSM_ST_OK);
     assert_int_equal(offer_it(RSM_RIGHT_READ), RSM_ST_OK);
     assert_int_equal(accept_it(RSM_RIGHT_READ, &ticket), RSM_ST_OK);
@@ -53,10 +49,9 @@ static void rights_hold(void **state)
     }
 }
 
-static void grants_that_make_no_sense(void **state)
+TEST(grants_that_make_no_sense)
 {
     struct rsm_offer ticket;
-    (void)state;
     assert_int_equal(node_ops->extent_make(host[1].port, LENGTH, &segment.extent), RSM_ST_OK);
     assert_int_equal(offer_it(READ_WRITE), RSM_ST_OK);
     const struct rsm_offer good = segment.grant;
@@ -83,9 +78,8 @@ static void grants_that_make_no_sense(void **state)
 
 /* The exporter's daemon is killed: no heartbeat any more, and another one comes with the same pool,
  * while the mapping of before is still there. */
-static void the_exporters_host_dies(void **state)
+TEST(the_exporters_host_dies)
 {
-    (void)state;
     import_it();
     void *mapped = NULL;
     assert_int_equal(import_ops->map(segment.conn, 0, LENGTH, READ_WRITE, false, &mapped),
@@ -114,9 +108,8 @@ static void the_exporters_host_dies(void **state)
 }
 
 /* The importer's host hangs, and wakes up after it was given up. */
-static void the_importers_host_hangs(void **state)
+TEST(the_importers_host_hangs)
 {
-    (void)state;
     import_it();
     uint64_t epoch = host[1].epoch;
     int64_t end = rsm_clock_ms() + PATIENCE_MS;
@@ -146,10 +139,9 @@ static void the_importers_host_hangs(void **state)
 }
 
 /* Somebody on the other host writes over all that this one's session rests on. */
-static void a_hostile_host(void **state)
+TEST(a_hostile_host)
 {
     static const uint8_t fill[] = {0x00, 0xff, 0x5a};
-    (void)state;
     for (unsigned i = 0; i < sizeof fill; i++) {
         import_it();
         /* The canary, as the importer reads it. */
@@ -178,20 +170,18 @@ static void a_hostile_host(void **state)
     }
 }
 
-static void the_server_goes(void **state)
+TEST(the_server_goes)
 {
     static const uint64_t one = 1;
-    (void)state;
     import_it();
     assert_int_equal(write(stop, &one, sizeof one), sizeof one);
     AWAIT(host[1].peer == 0 && host[2].peer == 0);
     nothing_lands();
 }
 
-static void offers_of_a_former_session(void **state)
+TEST(offers_of_a_former_session)
 {
     struct rsm_offer ticket;
-    (void)state;
     assert_int_equal(node_ops->extent_make(host[1].port, LENGTH, &segment.extent), RSM_ST_OK);
     assert_int_equal(offer_it(READ_WRITE), RSM_ST_OK);
     close_host(2);
@@ -202,11 +192,10 @@ static void offers_of_a_former_session(void **state)
     segment.entry = NULL;
 }
 
-static void a_full_pool(void **state)
+TEST(a_full_pool)
 {
     struct rsm_extent *extent, *large;
     struct rsm_port_attr attr;
-    (void)state;
     node_ops->attributes(host[1].port, &attr);
     assert_int_equal(attr.max_segment_size, MEMORY / 2 - NTB_CONTROL_BYTES);
     assert_int_equal(node_ops->extent_make(host[1].port, MEMORY, &extent), RSM_ST_NO_MEMORY);
@@ -215,22 +204,4 @@ static void a_full_pool(void **state)
     assert_int_equal(node_ops->extent_make(host[1].port, MEMORY / 4, &extent), RSM_ST_NO_MEMORY);
     node_ops->extent_free(host[1].port, large);
     assert_int_equal(node_ops->extent_make(host[1].port, MEMORY / 4, &extent), RSM_ST_OK);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(memory_waits_for_the_importers_node),
-        TEST(extents_are_zero),
-        TEST(rights_hold),
-        TEST(grants_that_make_no_sense),
-        TEST(the_exporters_host_dies),
-        TEST(the_importers_host_hangs),
-        TEST(a_hostile_host),
-        TEST(the_server_goes),
-        TEST(offers_of_a_former_session),
-        TEST(a_full_pool),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

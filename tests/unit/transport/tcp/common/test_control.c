@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/tcp/common/control.h"
 
 static struct tcp_control grant_of(uint32_t pieces)

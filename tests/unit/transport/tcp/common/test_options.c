@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
-
 #include "base/log.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/tcp/common/options.h"
 
 static char logged[512];

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/tcp/common/wire.h"
 
 static void a_header_has_its_places(void **state)

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rsm-tcpd as a process: its rights, its end, and that it is started again. The test is rsmd and the
  * importers. */
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/tcp/common/module.h"
 #include "transport/tcp/node/port.h"
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tokens, and the ends of grants. */
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "../bed.h"
-#include "cmocka_all.h"
+#include "cases.h"
 
 enum { ENDED = 255, READ_WRITE = RSM_RIGHT_READ | RSM_RIGHT_WRITE };
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* TCP connections that have shown no token: few, and not for long. */
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "../bed.h"
-#include "cmocka_all.h"
+#include "cases.h"
 
 enum { ENDED = 255 };
 

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What importers can do, honest and hostile ones: each request is held to the grant, and what makes
  * no sense ends the connection alone. */
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "../bed.h"
-#include "cmocka_all.h"
+#include "cases.h"
 
 enum { ENDED = 255, READ_WRITE = RSM_RIGHT_READ | RSM_RIGHT_WRITE };
 

@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/verbs/common/fd_guard.h"
 
 static bool is_open(int fd)
@@ -125,30 +117,17 @@ static int threads_overlap(void)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-static void nesting(void **state)
+TEST_ALONE(nesting)
 {
-    (void)state;
     assert_int_equal(in_child(sections_nest), 0);
 }
 
-static void open_streams(void **state)
+TEST_ALONE(open_streams)
 {
-    (void)state;
     assert_int_equal(in_child(open_streams_are_left_alone), 0);
 }
 
-static void threads_and_fork(void **state)
+TEST_ALONE(threads_and_fork)
 {
-    (void)state;
     assert_int_equal(in_child(threads_overlap), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nesting),
-        cmocka_unit_test(open_streams),
-        cmocka_unit_test(threads_and_fork),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,8 @@
 #include <netlink/attr.h>
 #include <netlink/msg.h>
 #include <rdma/rdma_netlink.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 
 enum { GSI = 1, RC = 2, RTS = 3, ERR = 6, NO_PORT = -1 }; /* as the kernel numbers them */
 
@@ -31,9 +29,8 @@ static int64_t index_of(const char *name, size_t length, uint32_t index, const c
     return found;
 }
 
-static void device_index(void **state)
+TEST_ALONE(device_index)
 {
-    (void)state;
     assert_int_equal(index_of("rxe1", 5, 7, "rxe1"), 7);
     assert_int_equal(index_of("rxe1", 5, 0, "rxe1"), 0);
     assert_int_equal(index_of("rxe1", 5, UINT32_MAX, "rxe1"), UINT32_MAX);
@@ -43,9 +40,8 @@ static void device_index(void **state)
     assert_int_equal(index_of(NULL, 0, 7, "rxe1"), -1);
 }
 
-static void device_without_index(void **state)
+TEST_ALONE(device_without_index)
 {
-    (void)state;
     struct nl_msg *answer = answer_make();
     assert_int_equal(nla_put_string(answer, RDMA_NLDEV_ATTR_DEV_NAME, "rxe1"), 0);
     assert_int_equal(verbs_nldev_index(nlmsg_hdr(answer), "rxe1"), -1);
@@ -88,9 +84,8 @@ static bool failed(int port, uint8_t type, uint8_t qp_state)
     return found;
 }
 
-static void failed_queue_pair(void **state)
+TEST_ALONE(failed_queue_pair)
 {
-    (void)state;
     assert_true(failed(1, GSI, ERR));
     assert_true(failed(NO_PORT, GSI, ERR));
     assert_false(failed(2, GSI, ERR));
@@ -103,9 +98,8 @@ static void failed_queue_pair(void **state)
 
 /* Cut short anywhere, and with each byte changed: in memory of just that length, so that
  * AddressSanitizer and valgrind see a read behind it. */
-static void unsound_messages(void **state)
+TEST_ALONE(unsound_messages)
 {
-    (void)state;
     struct nl_msg *answer = list_make(1, GSI, ERR);
     const struct nlmsghdr *sound = nlmsg_hdr(answer);
     uint32_t whole = sound->nlmsg_len;
@@ -129,15 +123,4 @@ static void unsound_messages(void **state)
             free(changed);
         }
     nlmsg_free(answer);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_index),
-        cmocka_unit_test(device_without_index),
-        cmocka_unit_test(failed_queue_pair),
-        cmocka_unit_test(unsound_messages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

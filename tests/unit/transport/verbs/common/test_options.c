@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/verbs/common/options.h"
 
 #define DIGITS "00000000000000000000000000000000000000000000"
 
-static void defaults(void **state)
+TEST_ALONE(defaults)
 {
     static const char *const nothing[] = {"", " ", ",,", " , \t"};
     struct verbs_options o;
     char why[200];
-    (void)state;
     for (unsigned i = 0; i < sizeof nothing / sizeof nothing[0]; i++) {
         memset(&o, 0xff, sizeof o);
         assert_true(verbs_options_parse(nothing[i], 0, &o, why, sizeof why));
@@ -28,11 +25,10 @@ static void defaults(void **state)
     }
 }
 
-static void all_of_them(void **state)
+TEST_ALONE(all_of_them)
 {
     struct verbs_options o;
     char why[200];
-    (void)state;
     assert_true(
         verbs_options_parse("gid=3,port=7471 address=10.0.0.7, timeout=500 retry=2,spin-us=0,"
                             "inline=64,mtu=1024,pool=64M,bounce=1M,register=2G,windows=no",
@@ -66,9 +62,8 @@ static uint64_t threshold_of(const char *text, bool fork_copies)
 }
 
 /* `auto` is what existing files say; on old kernels it must not take pages from children. */
-static void registration_threshold(void **state)
+TEST_ALONE(registration_threshold)
 {
-    (void)state;
     assert_true(threshold_of("", true) == 256 * 1024);
     assert_true(threshold_of("register=auto", true) == 256 * 1024);
     assert_true(threshold_of("", false) == VERBS_REGISTER_NEVER);
@@ -82,7 +77,7 @@ static void registration_threshold(void **state)
     }
 }
 
-static void refusals(void **state)
+TEST_ALONE(refusals)
 {
     static const char *const bad[] = {
         "retry=7", /* for ever, to some devices */
@@ -115,7 +110,6 @@ static void refusals(void **state)
         "address=1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb",
         ("pool=" DIGITS DIGITS DIGITS DIGITS)};
     struct verbs_options o;
-    (void)state;
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char why[200] = "";
         if (verbs_options_parse(bad[i], 0, &o, why, sizeof why))
@@ -125,10 +119,9 @@ static void refusals(void **state)
 }
 
 /* The formula of the InfiniBand specification: (retry + 1) * 4.096 us * 2^e. */
-static void timeouts_end_in_time(void **state)
+TEST_ALONE(timeouts_end_in_time)
 {
     static const uint32_t wanted[] = {10, 50, 200, 1000, 3000, 10000, 600000};
-    (void)state;
     for (unsigned i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         for (uint32_t retry = 0; retry <= VERBS_RETRY_MAX; retry++) {
             uint8_t e = verbs_ack_timeout(wanted[i], retry);
@@ -138,16 +131,4 @@ static void timeouts_end_in_time(void **state)
             assert_true(ms * 2 > wanted[i]);
         }
     assert_int_equal(verbs_ack_timeout(3000, 6), 16);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults),
-        cmocka_unit_test(all_of_them),
-        cmocka_unit_test(registration_threshold),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(timeouts_end_in_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

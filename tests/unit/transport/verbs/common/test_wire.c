@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <string.h>
 
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/verbs/common/wire.h"
 
 enum { PAGE = 4096 };
@@ -31,11 +30,10 @@ static uint64_t size_of(const struct verbs_offer *offer)
     return sum;
 }
 
-static void offers_go_through(void **state)
+TEST_ALONE(offers_go_through)
 {
     uint8_t blob[RSM_OFFER_MAX_BLOB];
     struct verbs_offer back;
-    (void)state;
     for (uint32_t count = 1; count <= VERBS_PIECES_MAX; count++) {
         struct verbs_offer offer = sample(count);
         size_t length = verbs_offer_encode(&offer, blob, sizeof blob);
@@ -49,13 +47,12 @@ static void offers_go_through(void **state)
     assert_int_equal(verbs_offer_decode(blob, length, PAGE, both, &back), RSM_ST_PROTOCOL);
 }
 
-static void ipv6_goes_through(void **state)
+TEST_ALONE(ipv6_goes_through)
 {
     uint8_t blob[RSM_OFFER_MAX_BLOB];
     struct verbs_offer offer = sample(1);
     struct verbs_offer back;
     struct sockaddr_in6 *six = (struct sockaddr_in6 *)&offer.address;
-    (void)state;
     memset(six, 0, sizeof *six);
     six->sin6_family = AF_INET6;
     six->sin6_port = htons(9);
@@ -65,13 +62,12 @@ static void ipv6_goes_through(void **state)
     assert_memory_equal(&back, &offer, sizeof back);
 }
 
-static void lies_are_refused(void **state)
+TEST_ALONE(lies_are_refused)
 {
     uint8_t blob[RSM_OFFER_MAX_BLOB];
     struct verbs_offer back;
     struct verbs_offer offer = sample(3);
     uint64_t size = size_of(&offer);
-    (void)state;
     size_t length = verbs_offer_encode(&offer, blob, sizeof blob);
     for (size_t cut = 0; cut < length; cut++)
         assert_int_equal(verbs_offer_decode(blob, cut, size, both, &back), RSM_ST_PROTOCOL);
@@ -92,12 +88,11 @@ static void lies_are_refused(void **state)
     assert_int_equal(verbs_offer_decode(blob, length, PAGE, both, &back), RSM_ST_VERSION);
 }
 
-static void ports_and_families_are_checked(void **state)
+TEST_ALONE(ports_and_families_are_checked)
 {
     uint8_t blob[RSM_OFFER_MAX_BLOB];
     struct verbs_offer back;
     struct verbs_offer offer = sample(1);
-    (void)state;
     ((struct sockaddr_in *)&offer.address)->sin_port = 0;
     size_t length = verbs_offer_encode(&offer, blob, sizeof blob);
     assert_int_equal(verbs_offer_decode(blob, length, PAGE, both, &back), RSM_ST_PROTOCOL);
@@ -111,7 +106,7 @@ static void ports_and_families_are_checked(void **state)
     assert_int_equal(verbs_offer_encode(&offer, blob, 20), 0);
 }
 
-static void hello_and_accept_data(void **state)
+TEST_ALONE(hello_and_accept_data)
 {
     uint8_t bytes[56] = {0}; /* padded as the fabric does */
     struct verbs_hello hello = {.mtu = 1024};
@@ -119,7 +114,6 @@ static void hello_and_accept_data(void **state)
     struct verbs_accept_data accept_data = {
         .mtu = 2048, .capabilities = 0x80000000u | VERBS_CAP_SIGNAL_IMPORTER};
     struct verbs_accept_data answer;
-    (void)state;
     memset(hello.token, 7, sizeof hello.token);
     verbs_hello_encode(&hello, bytes);
     assert_true(verbs_hello_decode(bytes, sizeof bytes, &back));
@@ -139,12 +133,11 @@ static void hello_and_accept_data(void **state)
 }
 
 /* What nodes without capabilities sent is understood, and promises nothing. */
-static void nodes_without_abilities(void **state)
+TEST_ALONE(nodes_without_abilities)
 {
     uint8_t before[56] = {VERBS_WIRE_VERSION, 0, 0, 8};
     uint8_t bytes[VERBS_ACCEPT_DATA_BYTES];
     struct verbs_accept_data accept_data;
-    (void)state;
     assert_true(verbs_accept_data_decode(before, sizeof before, &accept_data));
     assert_int_equal(accept_data.mtu, 2048);
     assert_int_equal(accept_data.capabilities, 0);
@@ -153,12 +146,11 @@ static void nodes_without_abilities(void **state)
     assert_memory_equal(bytes, before, sizeof bytes);
 }
 
-static void signals_of_the_exporter(void **state)
+TEST_ALONE(signals_of_the_exporter)
 {
     static const struct rsm_signals some[] = {
         {1, false}, {0, true}, {1, true}, {RSM_SIGNALS_MAX, false}, {RSM_SIGNALS_MAX, true}};
     struct rsm_signals back;
-    (void)state;
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
         assert_true(verbs_signals_decode(verbs_signals_encode(&some[i]), &back));
         assert_int_equal(back.count, some[i].count);
@@ -176,13 +168,12 @@ static void signals_of_the_exporter(void **state)
     assert_int_not_equal(VERBS_SIGNALS_ARM, verbs_signal_encode(true));
 }
 
-static void messages(void **state)
+TEST_ALONE(messages)
 {
     uint8_t bytes[VERBS_MESSAGE_MAX];
     struct verbs_message grant = {.type = VERBS_GRANT, .count = VERBS_PIECES_MAX};
     struct verbs_message credit = {.type = VERBS_CREDIT, .credit = 128};
     struct verbs_message back;
-    (void)state;
     for (uint32_t i = 0; i < grant.count; i++) {
         grant.piece[i].address = UINT64_C(0x7f0000000000) + i;
         grant.piece[i].key = 100 + i;
@@ -204,15 +195,4 @@ static void messages(void **state)
     credit.credit = VERBS_SIGNALS_AHEAD + 1;
     length = verbs_message_encode(&credit, bytes, sizeof bytes);
     assert_false(verbs_message_decode(bytes, length, &back));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(offers_go_through),       cmocka_unit_test(ipv6_goes_through),
-        cmocka_unit_test(lies_are_refused),        cmocka_unit_test(ports_and_families_are_checked),
-        cmocka_unit_test(hello_and_accept_data),   cmocka_unit_test(messages),
-        cmocka_unit_test(nodes_without_abilities), cmocka_unit_test(signals_of_the_exporter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

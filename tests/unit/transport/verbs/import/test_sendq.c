@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/verbs/import/sendq.h"
 
-static void completions_stand_for_all_before(void **state)
+TEST_ALONE(completions_stand_for_all_before)
 {
     struct verbs_sendq l = {0};
-    (void)state;
     assert_int_equal(verbs_sendq_posted(&l, 3), 3);
     assert_int_equal(verbs_sendq_outstanding(&l), 3);
     verbs_sendq_completed(&l, 2);
@@ -17,10 +16,9 @@ static void completions_stand_for_all_before(void **state)
     assert_int_equal(l.completed, 3);
 }
 
-static void nothing_happens_on_a_dead_connection(void **state)
+TEST_ALONE(nothing_happens_on_a_dead_connection)
 {
     struct verbs_sendq l = {0};
-    (void)state;
     verbs_sendq_posted(&l, 2);
     verbs_sendq_completed(&l, 1);
     verbs_sendq_fail(&l);
@@ -28,13 +26,4 @@ static void nothing_happens_on_a_dead_connection(void **state)
     verbs_sendq_completed(&l, 2);
     assert_int_equal(l.completed, 1);
     assert_int_equal(verbs_sendq_outstanding(&l), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(completions_stand_for_all_before),
-        cmocka_unit_test(nothing_happens_on_a_dead_connection),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

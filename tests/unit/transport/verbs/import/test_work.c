@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Works of the import half: transfers whose end is reported. The device is this file's: it carries
  * out and completes as many work requests as a test lets it, in their order. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/verbs/import/import.h"
 
 enum { SIZE = 4 << 20, UNIT = 64 * 1024, LONG = 16 * 1024, LONG_MS = 20000 };
@@ -29,7 +25,6 @@ static struct {
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access)
 {
-    (void)access;
     if (fabric.refusals > 0 && fabric.refusals--) {
         errno = ENOMEM;
         return NULL;
@@ -44,7 +39,6 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int a
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length, uint64_t iova,
                                 unsigned int access)
 {
-    (void)iova;
     return ibv_reg_mr(pd, address, length, (int)access);
 }
 
@@ -86,7 +80,6 @@ static int post(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **
 static int poll_queue(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 {
     int taken = 0;
-    (void)cq;
     for (; taken < most && fabric.count > 0 && (fabric.allowed > 0 || fabric.fails); taken++) {
         unsigned at = fabric.first;
         wc[taken] = (struct ibv_wc){.wr_id = fabric.request[at].id,
@@ -123,7 +116,6 @@ static uint8_t *segment, *memory;
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&fabric, 0, sizeof fabric);
     segment = calloc(1, SIZE);
     memory = malloc(SIZE);
@@ -157,7 +149,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     verbs_works_end(&conn);
     assert_int_equal(fabric.registrations, 0);
     pthread_cond_destroy(&conn.progress);
@@ -185,10 +176,11 @@ static enum rsm_status wait_ms(int timeout_ms)
 
 /* ------------------------------------------------------------------ tests */
 
-static void a_work_ends_when_its_last_request_has(void **state)
+#define TEST(test) TEST_BETWEEN(test, set_up, tear_down)
+
+TEST(a_work_ends_when_its_last_request_has)
 {
     struct rsm_completion done[2];
-    (void)state;
     assert_int_equal(wait_ms(-1), RSM_ST_NOT_FOUND);
     assert_int_equal(submit(5, false, 0, 3 * UNIT + 1), RSM_ST_OK);
     assert_int_equal(fabric.count, 4);
@@ -207,10 +199,9 @@ static void a_work_ends_when_its_last_request_has(void **state)
     assert_int_equal(take(done, 2), 0);
 }
 
-static void a_work_may_cross_pieces_and_go_either_way(void **state)
+TEST(a_work_may_cross_pieces_and_go_either_way)
 {
     struct rsm_completion done[2];
-    (void)state;
     fabric.allowed = ~0u;
     assert_int_equal(submit(1, false, 0, SIZE), RSM_ST_OK);
     assert_int_equal(wait_ms(-1), RSM_ST_OK);
@@ -224,11 +215,10 @@ static void a_work_may_cross_pieces_and_go_either_way(void **state)
     assert_memory_equal(segment, memory, SIZE);
 }
 
-static void no_more_is_posted_than_there_is_room_for(void **state)
+TEST(no_more_is_posted_than_there_is_room_for)
 {
     struct rsm_completion done[RSM_WORK_MAX];
     unsigned ended = 0;
-    (void)state;
     for (uint64_t i = 0; i < RSM_WORK_MAX; i++)
         assert_int_equal(submit(i, i % 2 != 0, 0, 16 * UNIT), RSM_ST_OK);
     assert_int_equal(submit(999, false, 0, LONG), RSM_ST_BUSY);
@@ -249,10 +239,9 @@ static void no_more_is_posted_than_there_is_room_for(void **state)
     assert_int_equal(wait_ms(0), RSM_ST_NOT_FOUND);
 }
 
-static void a_lost_connection_ends_all_works(void **state)
+TEST(a_lost_connection_ends_all_works)
 {
     struct rsm_completion done[4];
-    (void)state;
     assert_int_equal(submit(1, false, 0, UNIT), RSM_ST_OK);
     assert_int_equal(submit(2, false, 0, 300 * UNIT > SIZE ? SIZE : 300 * UNIT), RSM_ST_OK);
     fabric.allowed = 1;
@@ -271,10 +260,9 @@ static void a_lost_connection_ends_all_works(void **state)
     assert_int_equal(rsm_conn_failures(&conn.conn), 1); /* the end of the connection, once */
 }
 
-static void short_ones_are_put(void **state)
+TEST(short_ones_are_put)
 {
     struct rsm_completion done[2];
-    (void)state;
     assert_int_equal(submit(7, false, 10, 8), RSM_ST_OK);
     assert_int_equal(fabric.registrations, 0);
     assert_int_equal(take(done, 2), 0); /* nobody has acknowledged it */
@@ -283,18 +271,4 @@ static void short_ones_are_put(void **state)
     assert_int_equal(take(done, 2), 1);
     assert_int_equal(done[0].status, RSM_ST_OK);
     assert_memory_equal(segment + 10, memory + 10, 8);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_work_ends_when_its_last_request_has, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_work_may_cross_pieces_and_go_either_way, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(no_more_is_posted_than_there_is_room_for, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_lost_connection_ends_all_works, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(short_ones_are_put, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

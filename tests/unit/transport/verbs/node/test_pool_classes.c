@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "transport/verbs/node/pool_classes.h"
 
 enum { BUDGET = 4096 /* pages: 16 MiB */ };
@@ -27,9 +25,8 @@ static unsigned settle(struct verbs_pool_classes *classes)
     }
 }
 
-static void classes_waste_little(void **state)
+TEST_ALONE(classes_waste_little)
 {
-    (void)state;
     assert_int_equal(verbs_class_of(0), VERBS_CLASS_NONE);
     assert_int_equal(verbs_class_of(verbs_class_pages(VERBS_CLASSES - 1) + 1), VERBS_CLASS_NONE);
     for (int size_class = 0; size_class < VERBS_CLASSES; size_class++) {
@@ -44,10 +41,9 @@ static void classes_waste_little(void **state)
     }
 }
 
-static void begins_with_small_ones(void **state)
+TEST_ALONE(begins_with_small_ones)
 {
     struct verbs_pool_classes classes;
-    (void)state;
     verbs_pool_classes_init(&classes, BUDGET);
     assert_true(settle(&classes) > 10);
     assert_true(classes.pages <= BUDGET / 4);
@@ -55,10 +51,9 @@ static void begins_with_small_ones(void **state)
     assert_int_equal(verbs_pool_classes_take(&classes, BUDGET), VERBS_CLASS_NONE);
 }
 
-static void follows_demand(void **state)
+TEST_ALONE(follows_demand)
 {
     struct verbs_pool_classes classes;
-    (void)state;
     verbs_pool_classes_init(&classes, BUDGET);
     settle(&classes);
     assert_int_equal(verbs_pool_classes_take(&classes, 100), VERBS_CLASS_NONE);
@@ -69,10 +64,9 @@ static void follows_demand(void **state)
     assert_int_equal(settle(&classes), 1); /* what was taken is replaced */
 }
 
-static void larger_one_will_do(void **state)
+TEST_ALONE(larger_one_will_do)
 {
     struct verbs_pool_classes classes;
-    (void)state;
     verbs_pool_classes_init(&classes, BUDGET);
     verbs_pool_classes_take(&classes, 112);
     settle(&classes);
@@ -80,10 +74,9 @@ static void larger_one_will_do(void **state)
     assert_int_equal(verbs_class_pages(size_class), 112);
 }
 
-static void old_sizes_give_way(void **state)
+TEST_ALONE(old_sizes_give_way)
 {
     struct verbs_pool_classes classes;
-    (void)state;
     verbs_pool_classes_init(&classes, BUDGET);
     for (uint64_t pages = 64; pages <= BUDGET / 2; pages *= 2) {
         for (int i = 0; i < 8; i++)
@@ -95,10 +88,9 @@ static void old_sizes_give_way(void **state)
     assert_true(classes.pages <= BUDGET);
 }
 
-static void too_large_is_never_kept(void **state)
+TEST_ALONE(too_large_is_never_kept)
 {
     struct verbs_pool_classes classes;
-    (void)state;
     verbs_pool_classes_init(&classes, BUDGET);
     settle(&classes);
     uint64_t before = classes.pages;
@@ -108,11 +100,10 @@ static void too_large_is_never_kept(void **state)
     assert_int_equal(classes.pages, before);
 }
 
-static void content_after_failure(void **state)
+TEST_ALONE(content_after_failure)
 {
     struct verbs_pool_classes classes;
     int size_class;
-    (void)state;
     verbs_pool_classes_init(&classes, BUDGET);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(verbs_pool_classes_next(&classes, &size_class), VERBS_POOL_MAKE);
@@ -125,21 +116,19 @@ static void content_after_failure(void **state)
     assert_int_equal(verbs_pool_classes_next(&classes, &size_class), VERBS_POOL_REST);
 }
 
-static void no_budget_no_pool(void **state)
+TEST_ALONE(no_budget_no_pool)
 {
     struct verbs_pool_classes classes;
-    (void)state;
     verbs_pool_classes_init(&classes, 0);
     assert_int_equal(settle(&classes), 0);
     assert_int_equal(verbs_pool_classes_take(&classes, 1), VERBS_CLASS_NONE);
     assert_int_equal(settle(&classes), 0);
 }
 
-static void any_sequence_keeps_the_books(void **state)
+TEST_ALONE(any_sequence_keeps_the_books)
 {
     struct verbs_pool_classes classes;
     unsigned seed = 1;
-    (void)state;
     verbs_pool_classes_init(&classes, BUDGET);
     for (int i = 0; i < 20000; i++) {
         if (rand_r(&seed) % 3 == 0)
@@ -151,20 +140,4 @@ static void any_sequence_keeps_the_books(void **state)
         assert_int_equal(sum, classes.pages);
         assert_true(sum <= BUDGET);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes_waste_little),
-        cmocka_unit_test(begins_with_small_ones),
-        cmocka_unit_test(follows_demand),
-        cmocka_unit_test(larger_one_will_do),
-        cmocka_unit_test(old_sizes_give_way),
-        cmocka_unit_test(too_large_is_never_kept),
-        cmocka_unit_test(content_after_failure),
-        cmocka_unit_test(no_budget_no_pool),
-        cmocka_unit_test(any_sequence_keeps_the_books),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,7 @@
  * What the node half makes of the device for a connection, by a thread, and what becomes of it if
  * the offer ends meanwhile. The device and the connection manager are fake_device.c's.
  */
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "cmocka_all.h"
+#include "cases.h"
 #include "fake_device.h"
 
 static struct {
@@ -37,7 +32,6 @@ static bool on_call(enum fake_call call)
 
 static void on_id_end(struct rdma_cm_id *id)
 {
-    (void)id;
     fabric.ended++;
 }
 
@@ -95,7 +89,6 @@ static struct verbs_node_offer *offer;
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&fabric, 0, sizeof fabric);
     memset(&rsmd, 0, sizeof rsmd);
     upcalls.size = sizeof upcalls;
@@ -125,7 +118,6 @@ static void revoke_it(void)
 /* Nothing is left, whatever happened. */
 static int tear_down(void **state)
 {
-    (void)state;
     assert_null(rsmd.job);
     if (offer != NULL)
         revoke_it();
@@ -169,9 +161,10 @@ static void gone(void)
 
 /* ------------------------------------------------------------------ tests */
 
-static void the_loop_makes_nothing(void **state)
+#define PREPARE_TEST(name) TEST_BETWEEN(name, set_up, tear_down)
+
+PREPARE_TEST(the_loop_makes_nothing)
 {
-    (void)state;
     request();
     assert_int_equal(fabric.registrations, 0);
     assert_int_equal(fabric.accepted, 0);
@@ -184,9 +177,8 @@ static void the_loop_makes_nothing(void **state)
     assert_int_equal(rsmd.lost, 0);
 }
 
-static void a_second_request_does_not_begin_again(void **state)
+PREPARE_TEST(a_second_request_does_not_begin_again)
 {
-    (void)state;
     request();
     struct rsm_node_job *first = rsmd.job;
     rsmd.job = NULL;
@@ -202,9 +194,8 @@ static void a_second_request_does_not_begin_again(void **state)
     assert_int_equal(fabric.accepted, 1);
 }
 
-static void revoked_before_it_runs(void **state)
+PREPARE_TEST(revoked_before_it_runs)
 {
-    (void)state;
     request();
     revoke_it();
     assert_int_equal(fabric.ended, 1);
@@ -214,9 +205,8 @@ static void revoked_before_it_runs(void **state)
     assert_int_equal(fabric.accepted, 0);
 }
 
-static void revoked_after_it_ran(void **state)
+PREPARE_TEST(revoked_after_it_ran)
 {
-    (void)state;
     request();
     run_job();
     assert_true(fake_device.made > 0);
@@ -226,9 +216,8 @@ static void revoked_after_it_ran(void **state)
     assert_int_equal(rsmd.lost, 0);
 }
 
-static void the_importer_leaves_meanwhile(void **state)
+PREPARE_TEST(the_importer_leaves_meanwhile)
 {
-    (void)state;
     request();
     run_job();
     gone();
@@ -239,9 +228,8 @@ static void the_importer_leaves_meanwhile(void **state)
     assert_int_equal(rsmd.lost, 1);
 }
 
-static void the_importer_leaves_and_the_offer_ends(void **state)
+PREPARE_TEST(the_importer_leaves_and_the_offer_ends)
 {
-    (void)state;
     request();
     gone();
     assert_int_equal(rsmd.lost, 1);
@@ -263,66 +251,40 @@ static void one_fails(int number)
     assert_int_equal(fabric.accepted, 0);
 }
 
-static void the_first_registration_fails(void **state)
+PREPARE_TEST(the_first_registration_fails)
 {
-    (void)state;
     one_fails(1);
 }
 
-static void the_second_registration_fails(void **state)
+PREPARE_TEST(the_second_registration_fails)
 {
-    (void)state;
     one_fails(2);
 }
 
-static void the_third_registration_fails(void **state)
+PREPARE_TEST(the_third_registration_fails)
 {
-    (void)state;
     one_fails(3);
 }
 
-static void without_threads_at_once(void **state)
+PREPARE_TEST(without_threads_at_once)
 {
-    (void)state;
     rsmd.status = RSM_ST_UNSUPPORTED;
     request();
     assert_int_equal(fabric.accepted, 1);
 }
 
-static void of_an_rsmd_without_jobs_at_once(void **state)
+PREPARE_TEST(of_an_rsmd_without_jobs_at_once)
 {
-    (void)state;
     upcalls.size = offsetof(struct rsm_node_upcalls, submit);
     request();
     assert_int_equal(fabric.accepted, 1);
 }
 
-static void refused_if_no_job_can_be_had(void **state)
+PREPARE_TEST(refused_if_no_job_can_be_had)
 {
-    (void)state;
     rsmd.status = RSM_ST_NO_MEMORY;
     request();
     assert_int_equal(fabric.accepted, 0);
     assert_int_equal(fabric.registrations, 0);
     assert_int_equal(rsmd.lost, 1);
-}
-
-int main(void)
-{
-#define PREPARE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        PREPARE_TEST(the_loop_makes_nothing),
-        PREPARE_TEST(a_second_request_does_not_begin_again),
-        PREPARE_TEST(revoked_before_it_runs),
-        PREPARE_TEST(revoked_after_it_ran),
-        PREPARE_TEST(the_importer_leaves_meanwhile),
-        PREPARE_TEST(the_importer_leaves_and_the_offer_ends),
-        PREPARE_TEST(the_first_registration_fails),
-        PREPARE_TEST(the_second_registration_fails),
-        PREPARE_TEST(the_third_registration_fails),
-        PREPARE_TEST(without_threads_at_once),
-        PREPARE_TEST(of_an_rsmd_without_jobs_at_once),
-        PREPARE_TEST(refused_if_no_job_can_be_had),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
