@@ -5,8 +5,7 @@
  * SOCK_SEQPACKET. rsmd says which grants there are, with descriptors of their extents; rsm-tcpd
  * reports what importers do. Neither waits for the other.
  */
-#ifndef TCP_CONTROL_H
-#define TCP_CONTROL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ int tcp_control_send(int socket, struct tcp_control *message, const int *fds, un
  *  expect. */
 int tcp_control_receive(int socket, struct tcp_control *message, int fds[RSM_OFFER_MAX_FDS],
                         unsigned *count);
-
-#endif

@@ -4,8 +4,7 @@
  * The options of a controller on TCP: words NAME=VALUE of rsm.conf's `options`, separated by commas
  * or spaces. doc/tcp.md says what each is good for.
  */
-#ifndef TCP_OPTIONS_H
-#define TCP_OPTIONS_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -27,5 +26,3 @@ struct tcp_options {
 
 /** The options of a controller. False, with a line in the log: they make no sense. */
 bool tcp_options_read(const struct rsm_controller_info *info, struct tcp_options *options);
-
-#endif

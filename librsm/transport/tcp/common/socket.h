@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Addresses and settings of TCP sockets, for both halves and rsm-tcpd. */
-#ifndef TCP_SOCKET_H
-#define TCP_SOCKET_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -29,5 +28,3 @@ uint16_t tcp_address_port(const struct tcp_address *address);
 /** What a connection's socket is set to: small frames leave at once, and a host that does not
  *  answer for @p timeout_ms milliseconds is dead, also while nothing is sent. */
 void tcp_socket_set(int socket, uint32_t timeout_ms);
-
-#endif

@@ -14,8 +14,7 @@
  * Each frame has a header of fixed size, little-endian, and `length` bytes of payload in PUT,
  * PUT_ELEMS, HELLO and DATA.
  */
-#ifndef TCP_WIRE_H
-#define TCP_WIRE_H
+#pragma once
 
 #include <endian.h>
 #include <stdbool.h>
@@ -121,5 +120,3 @@ enum rsm_status tcp_offer_decode(const uint8_t *bytes, size_t length, struct tcp
 
 /** Whether two tokens are the same, in a time that does not depend on where they differ. */
 bool tcp_token_equals(const uint8_t a[TCP_TOKEN_BYTES], const uint8_t b[TCP_TOKEN_BYTES]);
-
-#endif

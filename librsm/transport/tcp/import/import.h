@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The import half of the tcp transport: one TCP connection per import, whose requests are
  *  sent under the connection's lock and answered in their order. */
-#ifndef TCP_IMPORT_H
-#define TCP_IMPORT_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -90,5 +89,3 @@ enum rsm_status tcp_post(struct rsm_conn *conn, bool coalesce);
 /* ------------------------------------------------------------------ signals.c */
 
 extern const struct rsm_signal_ops tcp_signal_ops;
-
-#endif

@@ -4,8 +4,7 @@
  * The node half of the tcp transport: extents and offers in rsmd, and the process rsm-tcpd, which
  * serves them. rsmd itself has the listening socket, so its port stays when rsm-tcpd is restarted.
  */
-#ifndef TCP_PORT_H
-#define TCP_PORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -107,5 +106,3 @@ int tcp_node_event_fd(struct rsm_node_port *port);
 void tcp_node_dispatch(struct rsm_node_port *port, const struct rsm_node_upcalls *up,
                        void *context);
 extern const struct rsm_node_signal_ops tcp_node_signals;
-
-#endif

@@ -7,8 +7,7 @@
  * importers connect and show the token of one. Each connection has bounded buffers and takes turns
  * with the others. One whose answers are not read is not read from.
  */
-#ifndef TCP_SERVER_H
-#define TCP_SERVER_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -137,5 +136,3 @@ void tcp_link_notify(struct tcp_server *server, struct tcp_link *link,
 /** Give up what serving does not need: user, privileges, core dumps, system calls. False, with a
  *  line in the log: that was not possible. */
 bool tcp_sandbox_enter(void);
-
-#endif
