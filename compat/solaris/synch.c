@@ -10,7 +10,7 @@
 #include <time.h>
 
 /* A function that is one of POSIX under another name. */
-#define SAME_AS(posix, name, type, member)                                                         \
+#define SAME_AS(posix, name, type, object, member)                                                 \
     int name(type *object)                                                                         \
     {                                                                                              \
         return posix(&object->member);                                                             \
@@ -55,13 +55,13 @@ static int sharing(int type, int *shared)
 }
 
 /* A function that makes an object for the threads of one process or of several. */
-#define INIT(posix, name, type, member)                                                            \
-    int name(type *object, int kind, void *arg)                                                    \
+#define INIT(posix, name, of_type, object, member)                                                 \
+    int name(of_type *object, int type, void *arg)                                                 \
     {                                                                                              \
         (void)arg;                                                                                 \
         posix##attr_t attr;                                                                        \
         int shared;                                                                                \
-        int error = sharing(kind, &shared);                                                        \
+        int error = sharing(type, &shared);                                                        \
         if (error != 0)                                                                            \
             return error;                                                                          \
         error = posix##attr_init(&attr);                                                           \
@@ -74,10 +74,10 @@ static int sharing(int type, int *shared)
         return error;                                                                              \
     }
 
-INIT(pthread_cond, cond_init, cond_t, rsm_cond)
-SAME_AS(pthread_cond_destroy, cond_destroy, cond_t, rsm_cond)
-SAME_AS(pthread_cond_signal, cond_signal, cond_t, rsm_cond)
-SAME_AS(pthread_cond_broadcast, cond_broadcast, cond_t, rsm_cond)
+INIT(pthread_cond, cond_init, cond_t, cvp, rsm_cond)
+SAME_AS(pthread_cond_destroy, cond_destroy, cond_t, cvp, rsm_cond)
+SAME_AS(pthread_cond_signal, cond_signal, cond_t, cvp, rsm_cond)
+SAME_AS(pthread_cond_broadcast, cond_broadcast, cond_t, cvp, rsm_cond)
 
 int cond_wait(cond_t *cvp, mutex_t *mp)
 {
@@ -102,13 +102,13 @@ int cond_reltimedwait(cond_t *cvp, mutex_t *mp, const timestruc_t *time_limit)
         pthread_cond_clockwait(&cvp->rsm_cond, &mp->rsm_mutex, CLOCK_MONOTONIC, &deadline));
 }
 
-INIT(pthread_rwlock, rwlock_init, rwlock_t, rsm_rwlock)
-SAME_AS(pthread_rwlock_destroy, rwlock_destroy, rwlock_t, rsm_rwlock)
-SAME_AS(pthread_rwlock_rdlock, rw_rdlock, rwlock_t, rsm_rwlock)
-SAME_AS(pthread_rwlock_wrlock, rw_wrlock, rwlock_t, rsm_rwlock)
-SAME_AS(pthread_rwlock_tryrdlock, rw_tryrdlock, rwlock_t, rsm_rwlock)
-SAME_AS(pthread_rwlock_trywrlock, rw_trywrlock, rwlock_t, rsm_rwlock)
-SAME_AS(pthread_rwlock_unlock, rw_unlock, rwlock_t, rsm_rwlock)
+INIT(pthread_rwlock, rwlock_init, rwlock_t, rwlp, rsm_rwlock)
+SAME_AS(pthread_rwlock_destroy, rwlock_destroy, rwlock_t, rwlp, rsm_rwlock)
+SAME_AS(pthread_rwlock_rdlock, rw_rdlock, rwlock_t, rwlp, rsm_rwlock)
+SAME_AS(pthread_rwlock_wrlock, rw_wrlock, rwlock_t, rwlp, rsm_rwlock)
+SAME_AS(pthread_rwlock_tryrdlock, rw_tryrdlock, rwlock_t, rwlp, rsm_rwlock)
+SAME_AS(pthread_rwlock_trywrlock, rw_trywrlock, rwlock_t, rwlp, rsm_rwlock)
+SAME_AS(pthread_rwlock_unlock, rw_unlock, rwlock_t, rwlp, rsm_rwlock)
 
 #define MUTEX_TYPES                                                                                \
     (USYNC_PROCESS | USYNC_PROCESS_ROBUST | LOCK_ERRORCHECK | LOCK_RECURSIVE | LOCK_PRIO_INHERIT | \
@@ -181,10 +181,10 @@ int mutex_destroy(mutex_t *mp)
     return error;
 }
 
-SAME_AS(pthread_mutex_lock, mutex_lock, mutex_t, rsm_mutex)
-SAME_AS(pthread_mutex_trylock, mutex_trylock, mutex_t, rsm_mutex)
-SAME_AS(pthread_mutex_unlock, mutex_unlock, mutex_t, rsm_mutex)
-SAME_AS(pthread_mutex_consistent, mutex_consistent, mutex_t, rsm_mutex)
+SAME_AS(pthread_mutex_lock, mutex_lock, mutex_t, mp, rsm_mutex)
+SAME_AS(pthread_mutex_trylock, mutex_trylock, mutex_t, mp, rsm_mutex)
+SAME_AS(pthread_mutex_unlock, mutex_unlock, mutex_t, mp, rsm_mutex)
+SAME_AS(pthread_mutex_consistent, mutex_consistent, mutex_t, mp, rsm_mutex)
 
 /* The POSIX functions report by errno, which these functions do not change. */
 static int result(int outcome, int saved_errno)

@@ -249,6 +249,7 @@ static struct rsmcore_control *find_control(uint32_t node)
     {
         if (!rsmcore_control_is_alive(control)) {
             atomic_store(&control->channel.broken, true);
+            /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is in the list */
             LL_DELETE(controls, control);
             LL_PREPEND(broken_controls, control);
             drop_reference(control);

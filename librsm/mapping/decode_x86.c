@@ -164,7 +164,7 @@ static bool value_of(const ucontext_t *context, const struct decoded *decoded,
 /* String instructions that store. */
 static const struct string_store {
     ZydisMnemonic mnemonic;
-    size_t width;
+    uint8_t width;
     bool moves; /* from memory, not from a register */
 } string_stores[] = {
     {ZYDIS_MNEMONIC_MOVSB, 1, true}, {ZYDIS_MNEMONIC_STOSB, 1, false},

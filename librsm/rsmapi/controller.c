@@ -64,10 +64,9 @@ static bool parse_name(const char *text, struct controller_name *name)
 static struct __rsmapi_controller_handle *take_open(const struct controller_name *name)
 {
     rsmcore_fork_lock(&controllers_lock);
-    struct __rsmapi_controller_handle *found;
-    LL_FOREACH(controllers, found)
-    if (found->unit == name->unit && strcasecmp(found->type, name->type) == 0)
-        break;
+    struct __rsmapi_controller_handle *found = controllers;
+    while (found != NULL && (found->unit != name->unit || strcasecmp(found->type, name->type) != 0))
+        found = found->next;
     if (found != NULL)
         found->references++;
     rsmcore_fork_unlock(&controllers_lock);

@@ -190,7 +190,7 @@ SISCI_API(void, SCITransferBlockAsync)
     if (result == SCI_ERR_OK)
         result =
             sisci_map_copy_check(wanted.from, sourceOffset, wanted.to, destinationOffset, size);
-    if (result == SCI_ERR_OK)
+    if (result == SCI_ERR_OK && block != NULL)
         result = start(&wanted, block);
     if (wanted.from != NULL)
         sisci_drop(&wanted.from->object);

@@ -218,6 +218,8 @@ static sci_error_t create(sci_desc_t sd, enum sisci_kind kind, unsigned adapter,
     sci_error_t error = check_create(adapter, number, kind, callback, flags);
     if (error == SCI_ERR_OK && handle == NULL)
         error = SCI_ERR_ILLEGAL_PARAMETER;
+    if (error != SCI_ERR_OK)
+        return error;
     struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &error);
     if (desc == NULL)
         return error;

@@ -98,6 +98,8 @@ static sci_error_t connect_interrupt(sci_desc_t sd, enum sisci_kind kind, unsign
         error = node == DIS_BROADCAST_NODEID_GROUP_ALL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_NODEID;
     else if (error == SCI_ERR_OK)
         error = sisci_node(node, &wanted.node);
+    if (error != SCI_ERR_OK)
+        return error;
     struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &error);
     if (desc == NULL)
         return error;

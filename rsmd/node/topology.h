@@ -14,7 +14,7 @@ enum rsmd_node_state {
 
 /** Check whether the rsmd of another node answers at its socket on this host. UNKNOWN: there is no
  *  socket. */
-enum rsmd_node_state rsmd_node_probe(const struct rsmd_node *node, uint32_t peer);
+enum rsmd_node_state rsmd_node_probe(const struct rsmd_node *node, uint32_t remote);
 
 /**
  * Where node @p id is, seen from @p controller.

@@ -213,9 +213,10 @@ static void close_sockets(struct peek_node_port *port, const struct peek_node_of
 static void remove_offer(struct peek_node_port *port, const struct peek_node_offer *granted)
 {
     struct peek_node_offer **place = &port->offers;
-    while (*place != granted)
+    while (*place != NULL && *place != granted)
         place = &(*place)->next;
-    *place = granted->next;
+    if (*place != NULL)
+        *place = granted->next;
 }
 
 /* Whoever accesses the memory holds the lock: behind this nobody does by that offer. */

@@ -84,13 +84,14 @@ static bool make(char text[PROGRAM_TEXT_BYTES])
 
 double beside_mpi_parse(const char *text, size_t bytes)
 {
-    size_t found;
-    double count, ns;
     for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        char *rest;
         line += *line == '\n';
-        if (strncmp(line, PREFIX, strlen(PREFIX)) == 0 &&
-            sscanf(line + strlen(PREFIX), "%zu %lf %lf", &found, &count, &ns) == 3)
-            return found == bytes && count >= 1 && isfinite(ns) && ns > 0 ? ns : 0;
+        if (strncmp(line, PREFIX, strlen(PREFIX)) != 0)
+            continue;
+        bool found = strtoul(line + strlen(PREFIX), &rest, 10) == bytes;
+        double count = strtod(rest, &rest), ns = strtod(rest, &rest);
+        return found && count >= 1 && isfinite(ns) && ns > 0 ? ns : 0;
     }
     return 0;
 }

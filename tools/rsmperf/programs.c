@@ -46,7 +46,7 @@ static bool split(struct command *command, const char *line)
         command->words[count++] = word;
     }
     command->words[count] = NULL;
-    return true;
+    return count > 0;
 }
 
 unsigned program_port(void)

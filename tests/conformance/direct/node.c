@@ -116,7 +116,7 @@ enum rsm_status node_make(struct node *node, uint64_t length, unsigned *id,
                           struct rsm_extent *extent)
 {
     struct packet packet = {.request = NODE_MAKE, .length = length};
-    int fds[RSM_OFFER_MAX_FDS];
+    int fds[RSM_OFFER_MAX_FDS] = {-1};
     unsigned count = ask(node, &packet, fds);
     if (packet.status != RSM_ST_OK)
         return packet.status;

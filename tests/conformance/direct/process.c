@@ -271,7 +271,7 @@ static void examine_extent(struct stand *s)
 /* No two extents are at one place. */
 static bool are_apart(const struct rsm_extent *one, const struct rsm_extent *two)
 {
-    struct stat first, second;
+    struct stat first = {0}, second = {0};
     HOLDS(fstat(one->fd, &first) == 0 && fstat(two->fd, &second) == 0);
     return first.st_dev != second.st_dev || first.st_ino != second.st_ino ||
            one->offset + one->length <= two->offset || two->offset + two->length <= one->offset;

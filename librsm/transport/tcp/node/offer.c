@@ -153,16 +153,18 @@ enum rsm_status tcp_node_offer(struct rsm_node_port *base, const struct rsm_exte
      * as if it were taken here. */
     granted->base = (struct rsm_node_offer){.port = base, .descriptors = TCP_STREAMS};
     granted->id = ++port->last_id;
-    enum rsm_status status = grant(port, granted, pieces, count, rights, importer, &blob);
+    HASH_ADD(hh, port->offers, id, sizeof granted->id, granted);
+    enum rsm_status status = RSM_ST_NO_MEMORY;
+    if (granted->hh.tbl != NULL)
+        status = grant(port, granted, pieces, count, rights, importer, &blob);
     if (status != RSM_ST_OK) {
-        free(granted);
+        tcp_offer_free(port, granted);
         return status;
     }
     tcp_offer_encode(&blob, offer->blob);
     offer->blob_len = TCP_OFFER_BYTES;
     offer->fd_count = 0;
     explicit_bzero(&blob, sizeof blob);
-    HASH_ADD(hh, port->offers, id, sizeof granted->id, granted);
     *made = &granted->base;
     return RSM_ST_OK;
 }
@@ -182,6 +184,10 @@ enum rsm_status tcp_node_offer_take(struct rsm_node_port *base,
                                      .state = TCP_OFFER_ENDED,
                                      .lost = true};
     HASH_ADD(hh, port->offers, id, sizeof taken->id, taken);
+    if (taken->hh.tbl == NULL) {
+        free(taken);
+        return RSM_ST_NO_MEMORY;
+    }
     tcp_report_later(port);
     *made = &taken->base;
     return RSM_ST_OK;
@@ -221,7 +227,8 @@ static bool await_revoked(struct tcp_node_port *port, const struct tcp_node_offe
 
 void tcp_offer_free(struct tcp_node_port *port, struct tcp_node_offer *offer)
 {
-    HASH_DELETE(hh, port->offers, offer);
+    if (offer->hh.tbl != NULL)
+        HASH_DELETE(hh, port->offers, offer);
     free(offer);
 }
 

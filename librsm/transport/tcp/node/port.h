@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "rsm/transport.h"

@@ -97,6 +97,10 @@ static void add_grant(struct tcp_server *server, const struct tcp_control *messa
     grant->uid = message->uid;
     memcpy(grant->token, message->token, sizeof grant->token);
     HASH_ADD(hh, server->grants, id, sizeof grant->id, grant);
+    if (grant->hh.tbl == NULL) {
+        free(grant);
+        return;
+    }
     bool well =
         message->rights == 0 || (count == message->pieces && count > 0 && map(grant, message, fds));
     if (well)

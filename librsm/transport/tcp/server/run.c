@@ -8,15 +8,14 @@
 /* Those whose turn has ended, one turn each. */
 static void serve_busy(struct tcp_server *server)
 {
-    struct tcp_link *last = server->busy != NULL ? server->busy->busy_prev : NULL;
-    while (server->busy != NULL) {
-        struct tcp_link *link = server->busy;
-        bool was_last = link == last;
+    struct tcp_link *link;
+    unsigned count;
+    DL_COUNT2(server->busy, link, count, busy_next);
+    for (; count > 0 && server->busy != NULL; count--) {
+        link = server->busy;
         DL_DELETE2(server->busy, link, busy_prev, busy_next); /* it goes to the end */
         link->busy = false;
         tcp_link_serve(server, link);
-        if (was_last)
-            return;
     }
 }
 

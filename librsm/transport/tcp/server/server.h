@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 #include <utlist.h>
 
