@@ -15,8 +15,7 @@
 #include <unistd.h>
 
 #include "transport/instance.h"
-#include "transport/registry_import.h"
-#include "transport/registry_node.h"
+#include "transport/registry.h"
 
 #define READ_WRITE (RSM_RIGHT_READ | RSM_RIGHT_WRITE)
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file Read rsm.conf, and find this machine's node in it. */
+/** @file Read rsm.conf, check it, and find this machine's node in it. */
 #ifndef RSMD_CONF_FILE_H
 #define RSMD_CONF_FILE_H
 
 #include "conf/conf.h"
+#include "conf/options.h"
 
 /**
  * Read and check a configuration file: syntax, and that its transports are installed.
@@ -41,5 +42,22 @@ bool rsmd_host_is_local(const char *host, const char *hostname);
  */
 uint32_t rsmd_conf_own_node(const struct rsmd_conf *conf, uint32_t wanted, const char *hostname,
                             char *why, size_t why_size);
+
+/** The name of the configuration file, as given. */
+const char *rsmd_conf_path(const struct rsmd_options *options);
+
+/** Whether a daemon with these options may use a configuration; else @p why has the line and the
+ *  reason. */
+bool rsmd_options_trust(const struct rsmd_conf *conf, const struct rsmd_options *options, char *why,
+                        size_t why_size);
+
+/** The node of a daemon with these options on this host. 0: it cannot be determined; @p why has the
+ *  reason. */
+uint32_t rsmd_own_node(const struct rsmd_conf *conf, const struct rsmd_options *options, char *why,
+                       size_t why_size);
+
+/** Carry out --check: print that the configuration is usable, or all its errors. Returns the exit
+ *  status. */
+int rsmd_check(const struct rsmd_options *options);
 
 #endif

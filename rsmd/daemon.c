@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,26 +11,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "check.h"
 #include "conf_file.h"
 #include "handover/handover.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "node/controllers.h"
 #include "remote/remote.h"
-#include "server/ending.h"
+#include "server/connection.h"
 #include "server/instance_lock.h"
-#include "server/logging.h"
 #include "node/node.h"
 #include "server/notify.h"
 #include "cluster/cluster.h"
 #include "server/server.h"
 #include "node/topology.h"
-#include "reload.h"
-#include "state.h"
 
 enum {
     WHY_MAX = 1024,
+    STATE_BYTES = 256,
     RESTORE_END_MS = 1000, /* time limit for threads that clean up after a bad state */
 };
 
@@ -141,20 +136,63 @@ static void proceed_with(void *context, uint32_t node)
     rsmd_cluster_proceed(own->cluster, node);
 }
 
+/* ------------------------------------------------------------------ the node in one line */
+
+__attribute__((format(printf, 2, 3))) static void append(char text[STATE_BYTES], const char *format,
+                                                         ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, STATE_BYTES - used, format, arguments);
+    va_end(arguments);
+}
+
+/* "node 2: 1 of 2 links up; 3 controllers; failed: wrsm0 (reason)". */
+static void state_text(const struct rsmd_node *node, char text[STATE_BYTES])
+{
+    const struct rsmd_controller *controller;
+    const struct rsmd_failed *failed;
+    uint32_t links, up;
+    int controllers;
+    text[0] = '\0';
+    append(text, "node %u", (unsigned)node->id);
+    rsmd_cluster_count(node->cluster, &links, &up);
+    if (links > 0)
+        append(text, "; %u of %u links up", (unsigned)up, (unsigned)links);
+    LL_COUNT(node->controllers, controller, controllers);
+    append(text, "; controllers: %d", controllers - 1); /* without loopback */
+    LL_FOREACH(node->failed, failed)
+    append(text, "%s%s", failed == node->failed ? "; failed: " : ", ", failed->name);
+}
+
+/* Send it to the service manager, if it has changed. Never waits. */
+static void report_state(const struct rsmd_node *node)
+{
+    static char reported[STATE_BYTES]; /* there is one service manager */
+    char text[STATE_BYTES], state[STATE_BYTES + 8];
+    state_text(node, text);
+    if (strcmp(text, reported) == 0)
+        return;
+    memcpy(reported, text, sizeof reported);
+    snprintf(state, sizeof state, "STATUS=%s", text);
+    rsmd_notify_in_passing(state);
+}
+
 /* ------------------------------------------------------------------ the cluster's callbacks */
 
 static void on_up(void *context, uint32_t node)
 {
     rsmd_remote_up(context, node);
     if (!((const struct rsmd_node *)context)->embedded)
-        rsmd_state_report(context);
+        report_state(context);
 }
 
 static void on_down(void *context, uint32_t node)
 {
     rsmd_remote_down(context, node);
     if (!((const struct rsmd_node *)context)->embedded)
-        rsmd_state_report(context);
+        report_state(context);
 }
 
 static void warn_of_trust(const struct daemon *d)
@@ -290,7 +328,7 @@ static void reload(void *context)
         rsmd_conf_free(fresh);
     free(fresh);
     rsmd_notify("READY=1");
-    rsmd_state_report(&d->node);
+    report_state(&d->node);
 }
 
 /* Make the name of the configuration absolute. */
@@ -343,7 +381,7 @@ static void serve(struct daemon *d)
     rsmd_start_ready(d->options->ready_fd);
     if (managed) {
         rsmd_notify("READY=1");
-        rsmd_state_report(&d->node);
+        report_state(&d->node);
         d->server.reload = reload;
         d->server.reload_context = d;
     }
@@ -373,7 +411,7 @@ static bool prepare(struct daemon *d)
     const char *path = self != NULL && self->socket[0] != '\0' ? self->socket : NULL;
     int lock = d->received.lock;
     d->received.lock = -1;
-    switch (rsmd_instance_relock(&d->instance, &d->runtime, path, !d->options->embedded, lock)) {
+    switch (rsmd_instance_lock(&d->instance, &d->runtime, path, !d->options->embedded, lock)) {
     case RSMD_LOCK_TAKEN:
         return true;
     case RSMD_LOCK_RESERVED:

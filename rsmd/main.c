@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "conf_file.h"
 #include "daemon.h"
 #include "handover/handover.h"
 #include "server/inheritance.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "reload.h"
+#include "daemon.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "base/status.h"
 #include "cluster/cluster.h"
 #include "common/tables.h"
 #include "node/controllers.h"

@@ -5,8 +5,7 @@
  * knows things about threads that POSIX does not (any of them can be waited for, daemons, ids of
  * all).
  */
-#ifndef RSM_SOLARIS_REGISTRY_H
-#define RSM_SOLARIS_REGISTRY_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -78,5 +77,3 @@ void rsm_solaris_changed(void);
 
 /** Wait for a change after the one that rsm_solaris_changes() counted. Not under the lock. */
 void rsm_solaris_wait_change(unsigned long seen);
-
-#endif

@@ -6,8 +6,7 @@
  * believes that address to be free. If the library had put memory of its own there meanwhile, a
  * mapping with RSM_MAP_FIXED would replace it.
  */
-#ifndef RSMCORE_APART_H
-#define RSMCORE_APART_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -26,5 +25,3 @@ RSMCORE_EXPORTS_BEGIN
 void *rsmcore_mmap_apart(size_t length, int protection, int flags, int fd, off_t offset);
 
 RSMCORE_EXPORTS_END
-
-#endif

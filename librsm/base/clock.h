@@ -4,10 +4,10 @@
  * The clock, and deadlines by it: CLOCK_MONOTONIC, in nanoseconds. Any thread may use it, also in a
  * signal handler.
  */
-#ifndef RSM_BASE_CLOCK_H
-#define RSM_BASE_CLOCK_H
+#pragma once
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -62,4 +62,12 @@ static inline int rsm_deadline_left_ms(int64_t deadline)
     return left <= 0 ? 0 : ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
-#endif
+/** Make a condition variable whose pthread_cond_timedwait(3) takes rsm_timespec() of deadlines. */
+static inline void rsm_cond_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The system call clone() as fork() uses it, without what libc does around it. */
-#ifndef RSMCORE_CLONE_H
-#define RSMCORE_CLONE_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -18,5 +17,3 @@ static inline long rsm_clone_process(unsigned long flags)
     return syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
 #endif
 }
-
-#endif

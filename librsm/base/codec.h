@@ -10,8 +10,7 @@
  * Decoded values are never used for addressing here: counts are checked against the capacity of
  * the place they go to.
  */
-#ifndef RSMCORE_CODEC_H
-#define RSMCORE_CODEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ void rsm_codec_bytes(struct rsm_codec *c, void *bytes, size_t length);
 /** A NUL-terminated string in an array of @p capacity bytes: length, then the bytes without NUL.
  *  Embedded NULs are refused. */
 void rsm_codec_string(struct rsm_codec *c, char *string, size_t capacity);
-
-#endif

@@ -7,8 +7,7 @@
  * rsmcore_fd_place(), and duplicates with rsmcore_fd_place_copy(). The daemon, and the node half of
  * a transport, use rsmcore_fd_above_stdio() and rsmcore_fd_copy_above_stdio(). All are thread-safe.
  */
-#ifndef RSM_BASE_DESCRIPTOR_H
-#define RSM_BASE_DESCRIPTOR_H
+#pragma once
 
 #include "base/exports.h"
 
@@ -41,5 +40,3 @@ int rsmcore_fd_above_stdio(int fd);
 int rsmcore_fd_copy_above_stdio(int fd);
 
 RSMCORE_EXPORTS_END
-
-#endif

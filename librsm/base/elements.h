@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Copies element by element, for transports whose segments are mapped. */
-#ifndef RSMCORE_ELEMENTS_H
-#define RSMCORE_ELEMENTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ RACES_BY_DESIGN static inline enum rsm_status rsm_copy_elements(void *to, const 
 }
 
 #undef COPY_ELEMENTS
-
-#endif

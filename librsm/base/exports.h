@@ -9,8 +9,7 @@
  * RSMCORE_BUILDS_LIBRSM is set for the objects that librsm.so.2 is made of. Elsewhere, in rsmd and
  * in modules that bring their own base, the same functions stay hidden.
  */
-#ifndef RSMCORE_EXPORTS_H
-#define RSMCORE_EXPORTS_H
+#pragma once
 
 #ifdef RSMCORE_BUILDS_LIBRSM
 #define RSMCORE_EXPORTS_BEGIN _Pragma("GCC visibility push(default)")
@@ -18,6 +17,4 @@
 #else
 #define RSMCORE_EXPORTS_BEGIN
 #define RSMCORE_EXPORTS_END
-#endif
-
 #endif

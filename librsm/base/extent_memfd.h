@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The memory of an extent that processes of this host may map: RSM_NODE_EXTENTS_SHAREABLE in
  *  <rsm/transport.h> says what is promised of it. */
-#ifndef RSMCORE_EXTENT_MEMFD_H
-#define RSMCORE_EXTENT_MEMFD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ bool rsmcore_extent_is_shareable(int fd, uint64_t length);
 /** A new descriptor of a memfd that was opened for reading and writing, to give away: for both, or
  *  opened anew for reading alone. The caller closes it; -1 with errno. */
 int rsmcore_extent_memfd_share(int fd, bool writable);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Pieces of extents that rsmd hands to the node half of a transport. */
-#ifndef RSMCORE_EXTENT_PIECES_H
-#define RSMCORE_EXTENT_PIECES_H
+#pragma once
 
 #include "rsm/transport.h"
 
@@ -19,5 +18,3 @@ static inline bool rsmcore_extent_pieces_are_inside(const struct rsm_extent_piec
     }
     return count > 0 && count <= max;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * a window: its memory is not cached, and a device observes it. These order both.
  * doc/memory-order.md says where they are needed.
  */
-#ifndef RSMCORE_FENCE_H
-#define RSMCORE_FENCE_H
+#pragma once
 
 #define RSM_FENCE __attribute__((always_inline)) static inline
 
@@ -81,5 +80,3 @@ RSM_FENCE void rsm_pause(void)
 }
 
 #undef RSM_FENCE
-
-#endif

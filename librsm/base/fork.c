@@ -10,8 +10,6 @@ static struct rsmcore_fork_part *parts[RSMCORE_FORK_RANKS]; /* NULL: not in this
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool watched;
 
-/* ---------------------------------------------------------------- the order */
-
 #ifndef NDEBUG
 /* A bit for the rank of each lock that this thread holds. */
 static __thread unsigned held __attribute__((tls_model("initial-exec")));
@@ -48,8 +46,6 @@ void rsmcore_fork_assert_unlocked(void)
 }
 #endif
 
-/* ---------------------------------------------------------------- the locks */
-
 void rsmcore_fork_lock(struct rsmcore_fork_part *part)
 {
     int state;
@@ -73,8 +69,6 @@ void rsmcore_fork_wait(struct rsmcore_fork_part *part, pthread_cond_t *condition
     pthread_cond_wait(condition, &part->lock);
     part->cancel_state = state;
 }
-
-/* ---------------------------------------------------------------- fork(2) */
 
 static void before_fork(void)
 {

@@ -13,8 +13,7 @@
  * fork(2) would wait as long. What has to be the only one of its kind for that long is guarded by
  * an ordinary lock outside of this one, which fork(2) does not take and the child makes anew.
  */
-#ifndef RSMCORE_FORK_H
-#define RSMCORE_FORK_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -95,5 +94,3 @@ bool rsmcore_fork_is_watched(void);
 
 /** Assert that this thread holds no part's lock: before a request to a daemon. */
 void rsmcore_fork_assert_unlocked(void);
-
-#endif

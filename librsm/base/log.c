@@ -49,8 +49,6 @@ static void log_to_stderr(enum rsmcore_log_level level, const char *text)
     (void)ignored;
 }
 
-/* ------------------------------------------------------------------ what is kept */
-
 /* Of this thread. */
 static _Thread_local struct {
     char *text; /* NULL: nothing is kept */
@@ -76,8 +74,6 @@ static bool is_to_be_kept(enum rsmcore_log_level level)
     return kept.text != NULL && level <= RSMCORE_LOG_WARNING &&
            (kept.text[0] == '\0' || level < kept.level);
 }
-
-/* ------------------------------------------------------------------ logging */
 
 /* Parts of it may come from other processes and hosts: none of them begins a line, or speaks to the
  * terminal. */

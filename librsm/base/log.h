@@ -7,8 +7,7 @@
  * stderr if the environment variable RSM_LOG asks for their level (error, warning, info, debug),
  * else nowhere. An error is logged once, where it is decided; callers only return it.
  */
-#ifndef RSMCORE_LOG_H
-#define RSMCORE_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ void rsmcore_log_keep(char *text, size_t size);
 
 /** Whether what this thread logs is kept now. */
 bool rsmcore_log_keeps(void);
-
-#endif

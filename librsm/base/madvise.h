@@ -4,8 +4,7 @@
  * `<sys/mman.h>`, and advice to madvise(2) that C libraries before 2.35 do not name. A kernel that
  * lacks it (before Linux 5.14) answers EINVAL.
  */
-#ifndef RSMCORE_MADVISE_H
-#define RSMCORE_MADVISE_H
+#pragma once
 
 #include <sys/mman.h>
 
@@ -17,6 +16,4 @@
 #endif
 #ifndef MADV_DONTNEED_LOCKED /* Linux 5.18 */
 #define MADV_DONTNEED_LOCKED 24
-#endif
-
 #endif

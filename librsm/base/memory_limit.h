@@ -6,8 +6,7 @@
  * of the process that touches them first. If a group goes beyond its limit, the kernel kills a
  * process of it. So code that is about to touch many pages asks first.
  */
-#ifndef RSM_MEMORY_LIMIT_H
-#define RSM_MEMORY_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ uint64_t rsm_memory_size(void);
 /** Whether so many bytes more can be touched. Any thread; the groups are asked once a second, or
  *  once much of the room is taken. */
 bool rsm_memory_fits(uint64_t bytes);
-
-#endif

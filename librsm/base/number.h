@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Numbers in settings: decimal digits and nothing else. */
-#ifndef RSMCORE_NUMBER_H
-#define RSMCORE_NUMBER_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -44,5 +43,3 @@ static inline bool rsm_number_bytes(const char *text, uint64_t min, uint64_t max
     *value = (uint64_t)parsed << shift;
     return *value >= min && *value <= max;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Options with names and values, as rows of a table: a value is one of some words, or a number in a
  * range. Configuration files, environment and the `options` of controllers are read by them.
  */
-#ifndef RSM_BASE_OPTIONS_H
-#define RSM_BASE_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ bool rsm_option_set(const struct rsm_option *option, const char *text, void *set
  */
 bool rsm_options_parse(const struct rsm_option *known, size_t count, const char *owner,
                        const char *text, void *settings, char *why, size_t why_size);
-
-#endif

@@ -10,8 +10,7 @@
  * arguments must be at hand anyway: integers and pointers, without calls. A build without
  * <sys/sdt.h> has no probes (RSM_WITH_USDT in CMake).
  */
-#ifndef RSM_BASE_PROBE_H
-#define RSM_BASE_PROBE_H
+#pragma once
 
 #ifndef RSM_HAS_USDT
 #define RSM_HAS_USDT 0
@@ -29,6 +28,4 @@
 #define RSM_PROBE_IGNORE(value)      ((void)sizeof(value))
 #define RSM_PROBE3(name, a, b, c)    (RSM_PROBE_IGNORE(a), RSM_PROBE_IGNORE(b), RSM_PROBE_IGNORE(c))
 #define RSM_PROBE4(name, a, b, c, d) (RSM_PROBE3(name, a, b, c), RSM_PROBE_IGNORE(d))
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Reading text files of /proc line by line, without allocating; also in signal handlers. */
-#ifndef RSMCORE_PROCFILE_H
-#define RSMCORE_PROCFILE_H
+#pragma once
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -27,5 +26,3 @@ void rsmcore_procfile_close(struct rsmcore_procfile *file);
 
 /** opendir(3) with a descriptor where the library's belong; not in signal handlers. */
 DIR *rsmcore_procfile_directory(const char *path);
-
-#endif

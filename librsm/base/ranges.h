@@ -6,8 +6,7 @@
  *
  * Members are embedded in what they describe. Callers exclude one another.
  */
-#ifndef RSM_BASE_RANGES_H
-#define RSM_BASE_RANGES_H
+#pragma once
 
 #include <bsd/sys/tree.h> /* macros alone: libbsd itself is not needed */
 #include <stdint.h>
@@ -35,5 +34,3 @@ void rsm_ranges_remove(struct rsm_ranges *ranges, struct rsm_range *range);
 struct rsm_range *rsm_ranges_first(const struct rsm_ranges *ranges, uintptr_t start, uintptr_t end);
 /** The one that follows @p range, which need not be such a one itself. */
 struct rsm_range *rsm_ranges_next(struct rsm_range *range, uintptr_t start, uintptr_t end);
-
-#endif

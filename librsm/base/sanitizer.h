@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Whether this is a build with the thread sanitizer, which gcc and clang say in ways of
  *  their own. */
-#ifndef RSMCORE_SANITIZER_H
-#define RSMCORE_SANITIZER_H
+#pragma once
 
 #if defined(__SANITIZE_THREAD__)
 #define RSM_THREAD_SANITIZER 1
@@ -13,6 +12,4 @@
 #endif
 #ifndef RSM_THREAD_SANITIZER
 #define RSM_THREAD_SANITIZER 0
-#endif
-
 #endif

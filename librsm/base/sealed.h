@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Which descriptors from another process may be mapped. */
-#ifndef RSMCORE_SEALED_H
-#define RSMCORE_SEALED_H
+#pragma once
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -20,5 +19,3 @@
  * blocks, whatever @p fd is.
  */
 bool rsm_is_sealed_memory(int fd, uint64_t length);
-
-#endif

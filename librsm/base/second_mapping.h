@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Whether shared memory can be mapped once more without its descriptor. */
-#ifndef RSM_BASE_SECOND_MAPPING_H
-#define RSM_BASE_SECOND_MAPPING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ bool rsm_second_mapping_works(void);
 
 /** For tests: from now on say that it does not work, or find out again. */
 void rsm_second_mapping_refuse(bool refuse);
-
-#endif

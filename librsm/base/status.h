@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Texts for the status codes of <rsm/transport.h>. */
-#ifndef RSMCORE_STATUS_H
-#define RSMCORE_STATUS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ bool rsmcore_status_known(uint32_t number);
 enum rsm_status rsmcore_status_from_errno(int error);
 
 RSMCORE_EXPORTS_END
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Threads of the library's and the daemon's own. */
-#ifndef RSM_BASE_THREAD_H
-#define RSM_BASE_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@
  */
 int rsm_thread_start(pthread_t *thread, const char *name, size_t stack_bytes, void *(*run)(void *),
                      void *argument);
-
-#endif

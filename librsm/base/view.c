@@ -30,8 +30,6 @@ static enum rsm_status status_of_mapping(int error)
     return error == ENOMEM || error == EAGAIN ? RSM_ST_NO_MEMORY : RSM_ST_MAP_FAILED;
 }
 
-/* ------------------------------------------------------------------ the first view */
-
 static enum rsm_status keep_descriptors(struct rsm_view *view, const int *fds)
 {
     for (unsigned i = 0; i < view->count; i++) {
@@ -103,8 +101,6 @@ void rsm_view_end(struct rsm_view *view)
     view->base = NULL;
     view->count = 0;
 }
-
-/* ------------------------------------------------------------------ further ones */
 
 struct part {
     const struct rsm_view *view;

@@ -9,8 +9,7 @@
  * the descriptors it is allowed. Where mappings cannot be copied (under valgrind, and of memory of
  * a device), the first view keeps duplicates of its descriptors.
  */
-#ifndef RSM_BASE_VIEW_H
-#define RSM_BASE_VIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ enum rsm_status rsm_view_map(const struct rsm_view *view, uint64_t offset, uint6
 
 /** Map @p length inaccessible bytes (PROT_NONE) in the place of a view. */
 enum rsm_status rsm_view_map_none(uint64_t length, bool fixed, void **address);
-
-#endif

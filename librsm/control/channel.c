@@ -164,8 +164,6 @@ static void undo_late_success(struct rsmcore_channel *channel, const struct rsm_
     }
 }
 
-/* ---------------------------------------------------------------- receiving */
-
 /* Handle a received packet, under the lock. `mine` is the exchange of the receiving thread. */
 static void take(struct rsmcore_channel *channel, struct rsmcore_exchange *mine, ssize_t length,
                  struct rsm_packet_fds *fds)
@@ -231,11 +229,7 @@ static void receive_one(struct rsmcore_channel *channel, struct rsmcore_exchange
 static void sleep_until_woken(struct rsmcore_channel *channel, struct rsmcore_exchange *mine)
 {
     const struct timespec until = rsm_timespec(mine->deadline);
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&mine->wake, &clock);
-    pthread_condattr_destroy(&clock);
+    rsm_cond_init(&mine->wake);
     mine->asleep = true;
     int error = 0;
     while (!mine->over && channel->receiving && error == 0)
@@ -260,8 +254,6 @@ static void await_reply(struct rsmcore_channel *channel, struct rsmcore_exchange
     if (next != NULL && !channel->receiving)
         pthread_cond_signal(&next->wake);
 }
-
-/* ---------------------------------------------------------------- interface */
 
 void rsmcore_channel_init(struct rsmcore_channel *channel, int socket)
 {

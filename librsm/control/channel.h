@@ -7,8 +7,7 @@
  * answer does not delay requests of other threads. There is no receiving thread. One of the waiting
  * threads receives for all, and hands that role on when its own reply has arrived.
  */
-#ifndef RSMCORE_CHANNEL_H
-#define RSMCORE_CHANNEL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -48,5 +47,3 @@ enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm
                                      struct rsm_packet_fds *receive);
 void rsmcore_channel_post(struct rsmcore_channel *channel, struct rsm_msg *msg);
 void rsmcore_channel_try_post(struct rsmcore_channel *channel, struct rsm_msg *msg);
-
-#endif

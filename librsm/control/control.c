@@ -16,7 +16,6 @@
 #include "control/channel.h"
 #include "control/control_find.h"
 #include "protocol/trust.h"
-#include "rsm/rsm_common.h"
 
 enum {
     HELLO_TIMEOUT_MS = 3000, /* time limit for the greeting of another node's rsmd */
@@ -46,8 +45,6 @@ static struct rsmcore_control *controls;        /* all that are not broken */
 static struct rsmcore_control *broken_controls; /* broken ones that a handle still holds */
 static uint32_t own_node;                       /* the local node's id; 0: not known yet */
 static atomic_uint process_epoch = 1;
-
-/* ---------------------------------------------------------------- fork */
 
 static void drop_reference(struct rsmcore_control *control);
 
@@ -80,8 +77,6 @@ unsigned rsmcore_process_epoch(void)
 {
     return atomic_load_explicit(&process_epoch, memory_order_relaxed);
 }
-
-/* ---------------------------------------------------------------- requests */
 
 static bool is_broken(const struct rsmcore_control *control)
 {
@@ -127,8 +122,6 @@ void rsmcore_control_try_post(struct rsmcore_control *control, struct rsm_msg *m
     if (control->process_epoch == rsmcore_process_epoch() && !is_broken(control))
         rsmcore_channel_try_post(&control->channel, msg);
 }
-
-/* ---------------------------------------------------------------- making and ending links */
 
 /* Map the peer's generation table. */
 static const struct rsm_generation_table *map_generation_table(const struct rsm_packet_fds *fds)

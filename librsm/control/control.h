@@ -8,8 +8,7 @@
  * A control connection is reference-counted and belongs to the process that made it; in a forked
  * child, calls on an inherited one return RSM_ST_STALE. All functions are thread-safe.
  */
-#ifndef RSMCORE_CONTROL_H
-#define RSMCORE_CONTROL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -107,5 +106,3 @@ bool rsmcore_control_is_alive(const struct rsmcore_control *control);
 
 /** A number that differs between a process and its forked children. No system call. */
 unsigned rsmcore_process_epoch(void);
-
-#endif

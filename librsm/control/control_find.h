@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Find or start the daemon of the local node. A part of control.c. */
-#ifndef RSMCORE_CONTROL_FIND_H
-#define RSMCORE_CONTROL_FIND_H
+#pragma once
 
 #include "control/control.h"
 
@@ -14,5 +13,3 @@ enum rsm_status rsmcore_control_make(const char *path, uint32_t node, uint32_t m
 /** Make a control connection to the local node's daemon, which is found, started or waited for.
  *  Fails as rsmcore_control_local(). */
 enum rsm_status rsmcore_control_find(struct rsmcore_control **control);
-
-#endif

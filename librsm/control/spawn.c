@@ -21,7 +21,6 @@
 #include "base/descriptor.h"
 #include "base/fork.h"
 #include "base/log.h"
-#include "protocol/packet.h"
 
 enum {
     READY_FD = 3, /* where the daemon finds the pipe it reports on */
@@ -175,8 +174,6 @@ static void prepare_command(struct daemon_command *command, const struct rsmcore
     memset(&command->no_signals, 0, sizeof command->no_signals);
 }
 
-/* ---------------------------------------------------------------- the report pipe */
-
 /* The report pipe, while a daemon starts. A forked child closes its copies: with the write end
  * open, the starter would not notice that the daemon has ended. One thread at a time starts a
  * daemon. */
@@ -216,8 +213,6 @@ static void close_report(int end)
     close_end(end);
     rsmcore_fork_unlock(&starting);
 }
-
-/* ---------------------------------------------------------------- starting */
 
 enum rsm_status rsmcore_daemon_start(const struct rsmcore_runtime *runtime, uint32_t max_ms)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Starting the daemon of an embedded node. */
-#ifndef RSMCORE_SPAWN_H
-#define RSMCORE_SPAWN_H
+#pragma once
 
 #include "protocol/runtime.h"
 
@@ -18,5 +17,3 @@ enum rsm_status rsmcore_daemon_start(const struct rsmcore_runtime *runtime, uint
 /** Log that the daemons that rsmcore_daemon_start() starts end without a report, again and
  *  again. */
 void rsmcore_daemon_is_silent(void);
-
-#endif

@@ -9,8 +9,7 @@
  * opened later does. Barriers take no memory and no lock; any number of threads may have any number
  * of them open on one connection.
  */
-#ifndef RSMCORE_BARRIER_H
-#define RSMCORE_BARRIER_H
+#pragma once
 
 #include "base/fence.h"
 #include "core/import.h"
@@ -62,5 +61,3 @@ static inline enum rsm_status rsmcore_barrier_close(struct rsmcore_import *impor
 {
     return rsmcore_barrier_compare(import, barrier, rsmcore_import_complete(import));
 }
-
-#endif

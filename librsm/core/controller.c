@@ -12,16 +12,16 @@
 #include "control/control.h"
 #include "base/log.h"
 #include "fault/uffd.h"
-#include "transport/guard.h"
+#include "transport/generic.h"
 #include "transport/instance.h"
-#include "transport/registry_import.h"
+#include "transport/registry.h"
 
 /* One transport that this controller has been used with: its own one, and the one that reaches
  * nodes of this host where that is another. */
 struct port_slot {
     const struct rsm_import_ops *ops;
     struct rsm_port *port;
-    unsigned process; /* that opened it (guard.h) */
+    unsigned process; /* that opened it (transport/guard.c) */
 };
 
 enum { PORT_SLOTS = 4 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Controllers that this process has opened, and the topology behind them. */
-#ifndef RSMCORE_CONTROLLER_H
-#define RSMCORE_CONTROLLER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ enum rsm_status rsmcore_topology_get(struct rsmcore_topology **topology);
 void rsmcore_topology_free(struct rsmcore_topology *topology);
 
 RSMCORE_EXPORTS_END
-
-#endif

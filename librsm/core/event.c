@@ -107,8 +107,6 @@ enum rsm_status rsmcore_event_open(struct rsmcore_event *event)
     return status;
 }
 
-/* ---------------------------------------------------------------- consuming */
-
 static bool consume(struct rsm_event_counter *counter)
 {
     uint32_t pending = atomic_load_explicit(&counter->pending, memory_order_relaxed);
@@ -239,8 +237,6 @@ void rsmcore_event_cancel(struct rsmcore_event *event)
     atomic_store(&event->cancelled, true);
     rsmcore_event_raise(event, 1, false);
 }
-
-/* ---------------------------------------------------------------- poll descriptor */
 
 /* One end of the doorbell, in *fd. */
 static enum rsm_status get_end(struct rsmcore_event *event, bool ringing, int *fd)

@@ -8,8 +8,7 @@
  * the post also requests rsmd to make that readable. Otherwise rsmd only passes the counters'
  * descriptors on. All functions are thread-safe.
  */
-#ifndef RSMCORE_EVENT_H
-#define RSMCORE_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -56,5 +55,3 @@ enum rsm_status rsmcore_event_post(struct rsmcore_event *event, bool coalesce);
 enum rsm_status rsmcore_event_descriptor(struct rsmcore_event *event, int *fd);
 
 RSMCORE_EXPORTS_END
-
-#endif

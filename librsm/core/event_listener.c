@@ -21,7 +21,6 @@
 #include "base/fork.h"
 #include "base/thread.h"
 #include "core/event_internal.h"
-#include "core/event_receivers.h"
 
 struct rsmcore_listener {
     pthread_t thread;
@@ -33,8 +32,6 @@ struct rsmcore_listener {
 enum { STACK_BYTES = 128 * 1024, AT_ONCE = 16 };
 
 static struct rsmcore_listener *listener; /* NULL: none is needed */
-
-/* ---------------------------------------------------------------- fork */
 
 /* The thread is not here, and what it listened to is the parent's. */
 static void in_child(void)
@@ -48,8 +45,6 @@ static void in_child(void)
 
 /* Guards the listener, and its events while the thread uses them. */
 RSMCORE_FORK_PART(lock, RSMCORE_FORK_EVENTS, in_child);
-
-/* ---------------------------------------------------------------- the thread */
 
 void rsmcore_event_raise(struct rsmcore_event *event, uint32_t count, bool coalesce)
 {
@@ -99,8 +94,6 @@ static void *listen_to_all(void *argument)
     return NULL;
 }
 
-/* ---------------------------------------------------------------- beginning and end */
-
 static bool start_thread(struct rsmcore_listener *made)
 {
     return rsm_thread_start(&made->thread, "rsm-events", STACK_BYTES, listen_to_all, made) == 0;
@@ -149,8 +142,6 @@ static struct rsmcore_listener *take_unused(void)
     }
     return unused;
 }
-
-/* ---------------------------------------------------------------- events */
 
 static bool add(struct rsmcore_event *event)
 {

@@ -3,7 +3,6 @@
 
 #include "base/probe.h"
 #include "core/event_internal.h"
-#include "core/event_receivers.h"
 
 enum {
     REFRESH_TRIES = 8,     /* until a set of importers that keeps changing is taken as it is */
@@ -31,8 +30,6 @@ void rsmcore_event_follow(struct rsmcore_event *event, const _Atomic uint32_t *s
     event->slot = slot;
     event->slot_value = value;
 }
-
-/* ---------------------------------------------------------------- who the peers are */
 
 /* Add the cells of one page of the answer. */
 static enum rsm_status take_counters(struct rsmcore_event *event,
@@ -111,8 +108,6 @@ static enum rsm_status know_receivers(struct rsmcore_event *event)
         rsmcore_event_forget_receivers(event);
     return status == RSM_ST_BUSY ? RSM_ST_OK : status;
 }
-
-/* ---------------------------------------------------------------- posting */
 
 /* Let rsmd make the receiver's poll descriptor readable. Only rsmd writes to it: a holder of the
  * writing end could silence it, or leave descriptors in it that the receiver would close. */

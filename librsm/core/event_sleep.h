@@ -4,8 +4,7 @@
  * Sleep on the event counters of many handles at once. A post still costs what it costs with one
  * waiter: the sleeper has no poll descriptor, so no poster has to ask rsmd to ring.
  */
-#ifndef RSMCORE_EVENT_SLEEP_H
-#define RSMCORE_EVENT_SLEEP_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ unsigned rsmcore_event_sleep(struct rsmcore_event *const events[], unsigned coun
 void rsmcore_event_wake(_Atomic uint32_t *word, int count);
 
 RSMCORE_EXPORTS_END
-
-#endif

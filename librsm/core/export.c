@@ -8,15 +8,11 @@
 #include <unistd.h>
 
 #include "core/controller_ports.h"
-#include "core/event_receivers.h"
+#include "core/event_internal.h"
 #include "core/export_set.h"
-#include "core/records_make.h"
-#include "base/log.h"
+#include "core/records.h"
 #include "pageswap/pageswap.h"
 #include "region/region.h"
-#include "base/status.h"
-
-/* ---------------------------------------------------------------- create, destroy */
 
 /* The extent that came with a new segment. */
 struct granted_extent {
@@ -333,8 +329,6 @@ void rsmcore_export_free_memory(void *address, size_t length)
     rsmcore_region_unlock();
 }
 
-/* ---------------------------------------------------------------- rebind */
-
 static enum rsm_status move_segment(struct rsmcore_export *segment, uintptr_t to)
 {
     const struct rsmcore_extent_source source = rsmcore_controller_extents(segment->controller);
@@ -373,8 +367,6 @@ enum rsm_status rsmcore_export_rebind(struct rsmcore_export *segment, void *addr
     return status;
 }
 
-/* ---------------------------------------------------------------- accessors */
-
 bool rsmcore_export_is_creator(const struct rsmcore_export *segment)
 {
     return segment->process_epoch == rsmcore_process_epoch();
@@ -412,11 +404,6 @@ enum rsm_status rsmcore_export_show(const struct rsmcore_export *segment, size_t
                                  : RSM_ST_FAULT;
     rsmcore_region_unlock();
     return status;
-}
-
-size_t rsmcore_export_size(const struct rsmcore_export *segment)
-{
-    return segment->size;
 }
 
 struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment)

@@ -7,8 +7,7 @@
  * memory map and everything that needs the daemon happens. State-changing calls are serialised
  * inside; a handle must not be used after rsmcore_export_destroy().
  */
-#ifndef RSMCORE_EXPORT_H
-#define RSMCORE_EXPORT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -160,10 +159,12 @@ void *rsmcore_export_address(const struct rsmcore_export *segment);
 size_t rsmcore_export_length(const struct rsmcore_export *segment);
 /** Whether rsmcore_export_allocate() has mapped its memory. */
 bool rsmcore_export_is_own_memory(const struct rsmcore_export *segment);
-/** As it was asked for: up to a page less than the length. */
-size_t rsmcore_export_size(const struct rsmcore_export *segment);
 struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment);
 
 RSMCORE_EXPORTS_END
 
-#endif
+/** As rsmcore_export_move(), of handle @p id at @p end on @p control: for exports, and for imports
+ *  that are attached to one. */
+enum rsm_status rsmcore_segment_move(struct rsmcore_control *control, enum rsm_event_end end,
+                                     uint32_t id, const struct rsmcore_move *move,
+                                     enum rsm_segment_state *was);

@@ -4,7 +4,6 @@
 #include "base/probe.h"
 #include "core/controller_ports.h"
 #include "core/export_set.h"
-#include "core/segment_state.h"
 #include "region/region.h"
 
 static void copy_acl(struct rsm_acl_entry *into, const struct rsm_acl_entry *acl, uint32_t count)
@@ -131,6 +130,26 @@ enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_
     enum rsm_status status = something ? end_publication(segment, flags) : RSM_ST_NOT_PUBLISHED;
     rsmcore_region_unlock();
     return status;
+}
+
+enum rsm_status rsmcore_segment_move(struct rsmcore_control *control, enum rsm_event_end end,
+                                     uint32_t id, const struct rsmcore_move *move,
+                                     enum rsm_segment_state *was)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_STATE,
+                          .u.export_state = {.end = end,
+                                             .id = id,
+                                             .unit = move->unit,
+                                             .from = move->from,
+                                             .to = move->to,
+                                             .flags = move->flags}};
+    enum rsm_status status = rsmcore_control_call(control, &msg, NULL);
+    if (status != RSM_ST_OK)
+        return status;
+    if (msg.u.export_state_reply.was > RSM_SEGMENT_OPEN)
+        return RSM_ST_PROTOCOL;
+    *was = (enum rsm_segment_state)msg.u.export_state_reply.was;
+    return RSM_ST_OK;
 }
 
 enum rsm_status rsmcore_export_move(struct rsmcore_export *segment, const struct rsmcore_move *move,

@@ -7,8 +7,7 @@
  * Everything but rsmcore_exports_lock() and rsmcore_export_daemon_lives() is called with the region
  * lock held.
  */
-#ifndef RSMCORE_EXPORT_SET_H
-#define RSMCORE_EXPORT_SET_H
+#pragma once
 
 #include "base/ranges.h"
 #include "core/export.h"
@@ -55,5 +54,3 @@ void rsmcore_export_leave_extents_for_good(const struct rsmcore_export *segment,
 /** Whether the daemon that knows the segment still runs. When it dies its segments end: their ids
  *  are free, their importers cut off. The handle is of no use then but to get the memory back. */
 bool rsmcore_export_daemon_lives(const struct rsmcore_export *segment);
-
-#endif

@@ -6,17 +6,16 @@
 #include <string.h>
 
 #include "core/controller_ports.h"
-#include "core/event_receivers.h"
+#include "core/event_internal.h"
+#include "core/export.h"
 #include "control/control.h"
 #include "base/log.h"
 #include "base/probe.h"
-#include "core/route.h"
-#include "core/segment_state.h"
 #include "core/target.h"
 #include "transport/generic.h"
 #include "transport/instance.h"
 #include "transport/module.h"
-#include "transport/registry_import.h"
+#include "transport/registry.h"
 
 enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint32_t node,
                               struct rsmcore_place *place)
@@ -251,8 +250,6 @@ void rsmcore_import_disconnect(struct rsmcore_import *import)
     free(import);
 }
 
-/* ---------------------------------------------------------------- the mapping engine */
-
 const struct rsm_mapping_ops *_Atomic rsmcore_mapping_engine;
 
 /* The mapping engine, loaded when it is first wanted; NULL if it is not installed. */
@@ -356,8 +353,6 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
     return transfer_vector(import, vec, count, done, RSM_RIGHT_READ);
 }
 
-/* ---------------------------------------------------------------- events */
-
 /* Whether transfers have failed that no caller knows of. The caller has to report it. */
 static bool take_unreported(struct rsmcore_import *import)
 {
@@ -394,8 +389,6 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
         return earlier == RSM_ST_ABORTED ? RSM_ST_OK : earlier;
     return rsmcore_event_post(import->event, coalesce);
 }
-
-/* ---------------------------------------------------------------- mapping */
 
 /* Report to rsmd, once and without waiting, how the engine traps accesses. */
 static void report_trap(struct rsmcore_import *import)

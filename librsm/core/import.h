@@ -6,8 +6,7 @@
  * Transfers, order, complete and the abort test take no lock and, on a transport with direct
  * access, make no system call. A handle must not be used after rsmcore_import_disconnect().
  */
-#ifndef RSMCORE_IMPORT_H
-#define RSMCORE_IMPORT_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -51,7 +50,6 @@ struct rsmcore_import {
     struct rsmcore_event *event;
     uint32_t id;
     unsigned process_epoch;
-    atomic_uint maps;       /* that there are (map.h) */
     atomic_bool trap_known; /* to rsmd, of mappings by the engine */
     struct rsmcore_works works;
 };
@@ -285,5 +283,3 @@ enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offse
 enum rsm_status rsmcore_import_unmap(struct rsmcore_import *import, void *address, size_t length);
 
 RSMCORE_EXPORTS_END
-
-#endif

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "core/mailbox.h"
-#include "core/route.h"
+#include "core/controller_ports.h"
 
 struct rsmcore_interrupt {
     struct rsmcore_mailbox mailbox; /* unused for a plain interrupt */
@@ -25,8 +25,6 @@ struct rsmcore_trigger {
     unsigned process_epoch;
     struct rsm_event_counter *counter; /* the interrupt's, to be posted to; NULL: rsmd does that */
 };
-
-/* ---------------------------------------------------------------- beginning and end */
 
 static void unregister(struct rsmcore_control *control, uint32_t id)
 {
@@ -107,8 +105,6 @@ struct rsmcore_event *rsmcore_interrupt_event(const struct rsmcore_interrupt *in
     return interrupt->mailbox.event;
 }
 
-/* ---------------------------------------------------------------- taking */
-
 static void copy_out(const struct rsm_mailbox_entry *message, void *data, size_t *length)
 {
     size_t room = length != NULL ? *length : 0;
@@ -139,8 +135,6 @@ enum rsm_status rsmcore_interrupt_wait(struct rsmcore_interrupt *interrupt, int 
     } while (status == RSM_ST_OK && message == NULL);
     return status;
 }
-
-/* ---------------------------------------------------------------- triggering */
 
 /* The status that a trigger returns when the daemon cannot be reached. */
 static enum rsm_status trigger_status(enum rsm_status status)

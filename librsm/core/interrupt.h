@@ -9,8 +9,7 @@
  * All functions are thread-safe, but none may be running on an object that is removed or
  * disconnected.
  */
-#ifndef RSMCORE_INTERRUPT_H
-#define RSMCORE_INTERRUPT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -92,5 +91,3 @@ enum rsm_status rsmcore_interrupt_trigger(struct rsmcore_trigger *trigger, const
 enum rsm_status rsmcore_node_probe(struct rsmcore_controller *controller, uint32_t node);
 
 RSMCORE_EXPORTS_END
-
-#endif

@@ -6,8 +6,7 @@
  * has one event for each entry that can be taken. An entry is either here, fetched ahead, or in
  * rsmd.
  */
-#ifndef RSMCORE_MAILBOX_H
-#define RSMCORE_MAILBOX_H
+#pragma once
 
 #include <pthread.h>
 
@@ -45,5 +44,3 @@ static inline bool rsmcore_mailbox_is_empty(const struct rsmcore_mailbox *mailbo
  */
 enum rsm_status rsmcore_mailbox_take(struct rsmcore_mailbox *mailbox,
                                      const struct rsm_mailbox_entry **entry);
-
-#endif

@@ -69,7 +69,6 @@ enum rsm_status rsmcore_map_make(struct rsmcore_import *import, uint64_t offset,
         free(made);
         return status;
     }
-    atomic_fetch_add(&import->maps, 1);
     *map = made;
     return RSM_ST_OK;
 }
@@ -79,7 +78,6 @@ enum rsm_status rsmcore_map_end(struct rsmcore_map *map)
     enum rsm_status status = rsmcore_import_unmap(map->import, map->pages, map->pages_length);
     if (status != RSM_ST_OK)
         return status;
-    atomic_fetch_sub(&map->import->maps, 1);
     free(map);
     return RSM_ST_OK;
 }
@@ -87,19 +85,4 @@ enum rsm_status rsmcore_map_end(struct rsmcore_map *map)
 void *rsmcore_map_address(const struct rsmcore_map *map)
 {
     return (uint8_t *)map->pages + map->offset % page_size();
-}
-
-uint64_t rsmcore_map_offset(const struct rsmcore_map *map)
-{
-    return map->offset;
-}
-
-size_t rsmcore_map_length(const struct rsmcore_map *map)
-{
-    return map->length;
-}
-
-unsigned rsmcore_map_count(const struct rsmcore_import *import)
-{
-    return atomic_load(&import->maps);
 }

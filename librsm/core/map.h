@@ -5,8 +5,7 @@
  * has a mapping of whole pages of its own underneath. For APIs that map by the byte; those that map
  * whole pages at given addresses use rsmcore_import_map(). All functions are thread-safe.
  */
-#ifndef RSMCORE_MAP_H
-#define RSMCORE_MAP_H
+#pragma once
 
 #include "base/exports.h"
 #include "core/import.h"
@@ -33,12 +32,5 @@ enum rsm_status rsmcore_map_end(struct rsmcore_map *map);
 
 /** Where the first byte is. */
 void *rsmcore_map_address(const struct rsmcore_map *map);
-uint64_t rsmcore_map_offset(const struct rsmcore_map *map);
-size_t rsmcore_map_length(const struct rsmcore_map *map);
-
-/** How many maps of the connection there are. They have to end before it is dropped. */
-unsigned rsmcore_map_count(const struct rsmcore_import *import);
 
 RSMCORE_EXPORTS_END
-
-#endif

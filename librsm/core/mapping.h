@@ -4,8 +4,7 @@
  * What librsm_mapping.so offers to the library: loads and stores over a connection whose transport
  * only has put and get. doc/architecture.md and rsm_map(7) describe it.
  */
-#ifndef RSMCORE_MAPPING_H
-#define RSMCORE_MAPPING_H
+#pragma once
 
 #include "protocol/map_settings.h"
 #include "rsm/transport.h"
@@ -48,5 +47,3 @@ struct rsm_mapping_ops {
 
 /** The module's one symbol, RSM_MAPPING_SYMBOL. */
 extern const struct rsm_mapping_ops rsm_mapping_ops_v1;
-
-#endif

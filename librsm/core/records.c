@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "core/mailbox.h"
-#include "core/records_make.h"
 
 struct rsmcore_records {
     struct rsmcore_mailbox mailbox; /* its lock guards what follows, too */
@@ -14,8 +13,6 @@ struct rsmcore_records {
     bool lost_records;
     bool loss_reported; /* the importer has got its LOST */
 };
-
-/* ---------------------------------------------------------------- making */
 
 enum rsm_status rsmcore_records_make(struct rsmcore_control *control, enum rsm_event_end end,
                                      uint32_t id, struct rsmcore_import *import,
@@ -48,8 +45,6 @@ void rsmcore_records_destroy(struct rsmcore_records *records)
     rsmcore_mailbox_close(&records->mailbox);
     free(records);
 }
-
-/* ---------------------------------------------------------------- taking */
 
 static bool is_known(const struct rsm_record *record)
 {
@@ -106,8 +101,6 @@ static bool take_uncounted(struct rsmcore_records *records, bool daemon_died,
     pthread_mutex_unlock(&records->mailbox.lock);
     return taken;
 }
-
-/* ---------------------------------------------------------------- waiting */
 
 enum rsm_status rsmcore_records_wait(struct rsmcore_records *records, int timeout_ms,
                                      struct rsm_record *record)

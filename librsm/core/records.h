@@ -9,8 +9,7 @@
  * were dropped beyond that. Each record is delivered once, to one waiting thread. All functions are
  * thread-safe, but none may be running when the records are destroyed.
  */
-#ifndef RSMCORE_RECORDS_H
-#define RSMCORE_RECORDS_H
+#pragma once
 
 #include "base/exports.h"
 #include "core/export.h"
@@ -56,4 +55,8 @@ struct rsmcore_event *rsmcore_records_event(const struct rsmcore_records *record
 
 RSMCORE_EXPORTS_END
 
-#endif
+/** Records of handle @p id on @p control; see rsmcore_records_of_export(). @p import: of a
+ *  connection, which outlives them; else NULL. */
+enum rsm_status rsmcore_records_make(struct rsmcore_control *control, enum rsm_event_end end,
+                                     uint32_t id, struct rsmcore_import *import,
+                                     struct rsmcore_records **records);

@@ -7,8 +7,7 @@
  * module that it loads, by another thread - could be put there by the kernel, and the fixed mapping
  * would replace it. So all of them that are free are reserved first.
  */
-#ifndef RSMCORE_TARGET_H
-#define RSMCORE_TARGET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ enum rsm_status rsmcore_target_hold(struct rsmcore_target *target, void *address
 
 /** Give back what was reserved: the mapping has not been made. If it has, it is what lies there. */
 void rsmcore_target_release(const struct rsmcore_target *target);
-
-#endif

@@ -9,8 +9,7 @@
  * post, poll and wait at once; only one thread polls or waits for a given work. The import must
  * stay until all its works have ended and these functions have returned.
  */
-#ifndef RSMCORE_WORK_H
-#define RSMCORE_WORK_H
+#pragma once
 
 #include "core/import.h"
 
@@ -61,5 +60,3 @@ bool rsmcore_work_poll(struct rsmcore_work *work, enum rsm_status *status);
 enum rsm_status rsmcore_work_wait(struct rsmcore_work *work);
 
 RSMCORE_EXPORTS_END
-
-#endif

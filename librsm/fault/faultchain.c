@@ -110,8 +110,6 @@ static void hand_on(siginfo_t *info, void *context)
     handing_on.context = NULL;
 }
 
-/* ---------------------------------------------------------------- our handlers */
-
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
     (void)signal;

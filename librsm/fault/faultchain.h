@@ -5,8 +5,7 @@
  * handler; all of them stand behind one signal handler, in front of the application's own. A fault
  * that none of them knows goes on to the application's handler as if the chain did not exist.
  */
-#ifndef RSMCORE_FAULTCHAIN_H
-#define RSMCORE_FAULTCHAIN_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -42,5 +41,3 @@ void rsmcore_faultchain_remove(rsmcore_fault_handler handler);
 void rsmcore_faultchain_renew(void);
 
 RSMCORE_EXPORTS_END
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Finding out that no thread is on its way into a signal handler any more. */
-#ifndef RSMCORE_QUIET_H
-#define RSMCORE_QUIET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ RSMCORE_EXPORTS_BEGIN
 bool rsmcore_quiet_wait(unsigned limit_ms);
 
 RSMCORE_EXPORTS_END
-
-#endif

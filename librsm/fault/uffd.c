@@ -29,23 +29,6 @@
 
 #define ATTEMPTS 100
 
-/* Agree on the best set of features that the kernel has. */
-static bool handshake(int uffd)
-{
-    const uint64_t sets[] = {
-        UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
-            UFFD_FEATURE_WP_UNPOPULATED,
-        UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
-        UFFD_FEATURE_PAGEFAULT_FLAG_WP,
-    };
-    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
-        struct uffdio_api api = {.api = UFFD_API, .features = sets[i]};
-        if (ioctl(uffd, UFFDIO_API, &api) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The ioctl makes one for the calling process, whichever process has opened the device. */
 static int ask_device(int device)
 {
@@ -61,8 +44,6 @@ static int open_device(void)
     close(device);
     return uffd;
 }
-
-/* ---------------------------------------------------------------- a lent device */
 
 /* The descriptor, -1: none, and which device it must still be of: a program may close all
  * descriptors, and have another of its own by that number. */
@@ -105,24 +86,35 @@ static int ask_lent_device(void)
     return is_lent(fd) ? ask_device(fd) : -1;
 }
 
-int rsmcore_uffd_new(bool user_only)
+int rsmcore_uffd_new(bool user_only, uint64_t features)
 {
     int flags = O_CLOEXEC | O_NONBLOCK | (user_only ? UFFD_USER_MODE_ONLY : 0);
+    struct uffdio_api api = {.api = UFFD_API, .features = features};
     int uffd = (int)syscall(SYS_userfaultfd, flags);
     if (uffd < 0 && !user_only)
         uffd = open_device();
     if (uffd < 0 && !user_only)
         uffd = ask_lent_device();
-    return rsmcore_fd_place(uffd);
-}
-
-int rsmcore_uffd_open(bool user_only)
-{
-    int uffd = rsmcore_uffd_new(user_only);
-    if (uffd >= 0 && !handshake(uffd)) {
+    uffd = rsmcore_fd_place(uffd);
+    if (uffd >= 0 && ioctl(uffd, UFFDIO_API, &api) != 0) {
         close(uffd);
         return -1;
     }
+    return uffd;
+}
+
+/* With the best set of features that the kernel has. */
+int rsmcore_uffd_open(bool user_only)
+{
+    const uint64_t sets[] = {
+        UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+            UFFD_FEATURE_WP_UNPOPULATED,
+        UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
+        UFFD_FEATURE_PAGEFAULT_FLAG_WP,
+    };
+    int uffd = -1;
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0] && uffd < 0; i++)
+        uffd = rsmcore_uffd_new(user_only, sets[i]);
     return uffd;
 }
 

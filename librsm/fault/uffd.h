@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Write protection by userfaultfd. */
-#ifndef RSMCORE_UFFD_H
-#define RSMCORE_UFFD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,8 +10,9 @@
 
 RSMCORE_EXPORTS_BEGIN
 
-/** Make a userfaultfd without a UFFDIO_API handshake. -1 on failure. @param user_only as below. */
-int rsmcore_uffd_new(bool user_only);
+/** Make a userfaultfd with these features (UFFD_FEATURE_*). -1: the kernel refuses.
+ *  @param user_only  as below. */
+int rsmcore_uffd_new(bool user_only, uint64_t features);
 
 /** Take over a descriptor of /dev/userfaultfd that the daemon has lent to this process, for later
  *  calls in a process that may not open the device. It is closed if there is one already, or if it
@@ -40,5 +40,3 @@ void rsmcore_uffd_release(int uffd, uintptr_t address, size_t length);
 void rsmcore_uffd_wake(int uffd, uintptr_t address, size_t length);
 
 RSMCORE_EXPORTS_END
-
-#endif

@@ -4,8 +4,7 @@
  * Locked instructions on mappings. They are atomic among the threads of this process, never with
  * the peer: what is done about programs that may believe otherwise.
  */
-#ifndef RSMCORE_MAPPING_ATOMICS_H
-#define RSMCORE_MAPPING_ATOMICS_H
+#pragma once
 
 #include <stdbool.h>
 #include <ucontext.h>
@@ -19,5 +18,3 @@ bool mapping_atomics_refuse(const struct mapping_options *options, ucontext_t *c
 
 /** Log the first that was let through, once in the life of the process; not from a handler. */
 void mapping_atomics_report(void);
-
-#endif

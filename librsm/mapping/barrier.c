@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* put and get of a connection that has views: as if they were stores and loads of them. The
  * transport moves the bytes without the space's lock, for the program's memory may fault. */
-#include "mapping/barrier.h"
+#include "mapping/space.h"
 
 #include "mapping/mirror.h"
 

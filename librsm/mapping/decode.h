@@ -5,8 +5,7 @@
  *
  * It need not know every instruction: what it does not, gets a twin.
  */
-#ifndef RSMCORE_MAPPING_DECODE_H
-#define RSMCORE_MAPPING_DECODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,4 +43,12 @@ bool mapping_is_atomic(const ucontext_t *context);
 /** Whether the fault was a store. If the processor does not report that: @p guess. */
 bool mapping_is_store(const ucontext_t *context, bool guess);
 
-#endif
+/* ---- vector.c */
+
+/** The lowest @p length bytes (16, 32, 64 or less) of vector register @p number (0 to 31). False:
+ *  the frame does not have it. */
+bool mapping_vector_value(const ucontext_t *context, unsigned number, size_t length,
+                          uint8_t *bytes);
+
+/** Ask the processor where its frame keeps what; once, before the first use. */
+void mapping_vector_init(void);

@@ -8,8 +8,6 @@
 
 #include <Zydis/Zydis.h>
 
-#include "mapping/vector.h"
-
 enum { PAGE = 4096, TRAP_FLAG_STORE = 2, DIRECTION_FLAG = 0x400 };
 
 struct decoded {
@@ -26,8 +24,6 @@ static uint64_t greg(const ucontext_t *context, int index)
 {
     return (uint64_t)context->uc_mcontext.gregs[index];
 }
-
-/* ---------------------------------------------------------------- decoding */
 
 /* The bytes up to the end of the page are there, for the processor fetched the first of them; the
  * next page is there if the instruction goes on in it. */
@@ -48,51 +44,27 @@ static bool decode(uintptr_t address, struct decoded *decoded)
     return ZYAN_SUCCESS(status);
 }
 
+static const ZydisMnemonic plain_stores[] = {
+    ZYDIS_MNEMONIC_MOV,       ZYDIS_MNEMONIC_MOVNTI,    ZYDIS_MNEMONIC_MOVD,
+    ZYDIS_MNEMONIC_MOVQ,      ZYDIS_MNEMONIC_MOVSS,     ZYDIS_MNEMONIC_MOVSD,
+    ZYDIS_MNEMONIC_MOVLPS,    ZYDIS_MNEMONIC_MOVLPD,    ZYDIS_MNEMONIC_MOVAPS,
+    ZYDIS_MNEMONIC_MOVAPD,    ZYDIS_MNEMONIC_MOVUPS,    ZYDIS_MNEMONIC_MOVUPD,
+    ZYDIS_MNEMONIC_MOVDQA,    ZYDIS_MNEMONIC_MOVDQU,    ZYDIS_MNEMONIC_MOVNTPS,
+    ZYDIS_MNEMONIC_MOVNTPD,   ZYDIS_MNEMONIC_MOVNTDQ,   ZYDIS_MNEMONIC_VMOVD,
+    ZYDIS_MNEMONIC_VMOVQ,     ZYDIS_MNEMONIC_VMOVSS,    ZYDIS_MNEMONIC_VMOVSD,
+    ZYDIS_MNEMONIC_VMOVLPS,   ZYDIS_MNEMONIC_VMOVLPD,   ZYDIS_MNEMONIC_VMOVAPS,
+    ZYDIS_MNEMONIC_VMOVAPD,   ZYDIS_MNEMONIC_VMOVUPS,   ZYDIS_MNEMONIC_VMOVUPD,
+    ZYDIS_MNEMONIC_VMOVDQA,   ZYDIS_MNEMONIC_VMOVDQA32, ZYDIS_MNEMONIC_VMOVDQA64,
+    ZYDIS_MNEMONIC_VMOVDQU,   ZYDIS_MNEMONIC_VMOVDQU8,  ZYDIS_MNEMONIC_VMOVDQU16,
+    ZYDIS_MNEMONIC_VMOVDQU32, ZYDIS_MNEMONIC_VMOVDQU64, ZYDIS_MNEMONIC_VMOVNTPS,
+    ZYDIS_MNEMONIC_VMOVNTPD,  ZYDIS_MNEMONIC_VMOVNTDQ};
+
 static bool is_plain_store(const ZydisDecodedInstruction *instruction)
 {
-    switch (instruction->mnemonic) {
-    case ZYDIS_MNEMONIC_MOV:
-    case ZYDIS_MNEMONIC_MOVNTI:
-    case ZYDIS_MNEMONIC_MOVD:
-    case ZYDIS_MNEMONIC_MOVQ:
-    case ZYDIS_MNEMONIC_MOVSS:
-    case ZYDIS_MNEMONIC_MOVSD:
-    case ZYDIS_MNEMONIC_MOVLPS:
-    case ZYDIS_MNEMONIC_MOVLPD:
-    case ZYDIS_MNEMONIC_MOVAPS:
-    case ZYDIS_MNEMONIC_MOVAPD:
-    case ZYDIS_MNEMONIC_MOVUPS:
-    case ZYDIS_MNEMONIC_MOVUPD:
-    case ZYDIS_MNEMONIC_MOVDQA:
-    case ZYDIS_MNEMONIC_MOVDQU:
-    case ZYDIS_MNEMONIC_MOVNTPS:
-    case ZYDIS_MNEMONIC_MOVNTPD:
-    case ZYDIS_MNEMONIC_MOVNTDQ:
-    case ZYDIS_MNEMONIC_VMOVD:
-    case ZYDIS_MNEMONIC_VMOVQ:
-    case ZYDIS_MNEMONIC_VMOVSS:
-    case ZYDIS_MNEMONIC_VMOVSD:
-    case ZYDIS_MNEMONIC_VMOVLPS:
-    case ZYDIS_MNEMONIC_VMOVLPD:
-    case ZYDIS_MNEMONIC_VMOVAPS:
-    case ZYDIS_MNEMONIC_VMOVAPD:
-    case ZYDIS_MNEMONIC_VMOVUPS:
-    case ZYDIS_MNEMONIC_VMOVUPD:
-    case ZYDIS_MNEMONIC_VMOVDQA:
-    case ZYDIS_MNEMONIC_VMOVDQA32:
-    case ZYDIS_MNEMONIC_VMOVDQA64:
-    case ZYDIS_MNEMONIC_VMOVDQU:
-    case ZYDIS_MNEMONIC_VMOVDQU8:
-    case ZYDIS_MNEMONIC_VMOVDQU16:
-    case ZYDIS_MNEMONIC_VMOVDQU32:
-    case ZYDIS_MNEMONIC_VMOVDQU64:
-    case ZYDIS_MNEMONIC_VMOVNTPS:
-    case ZYDIS_MNEMONIC_VMOVNTPD:
-    case ZYDIS_MNEMONIC_VMOVNTDQ:
-        return true;
-    default:
-        return false;
-    }
+    for (size_t i = 0; i < sizeof plain_stores / sizeof plain_stores[0]; i++)
+        if (plain_stores[i] == instruction->mnemonic)
+            return true;
+    return false;
 }
 
 static bool is_masked(const ZydisDecodedInstruction *instruction)
@@ -100,8 +72,6 @@ static bool is_masked(const ZydisDecodedInstruction *instruction)
     return instruction->avx.mask.mode != ZYDIS_MASK_MODE_INVALID &&
            instruction->avx.mask.mode != ZYDIS_MASK_MODE_DISABLED;
 }
-
-/* ---------------------------------------------------------------- addresses */
 
 static bool register_value(const ucontext_t *context, ZydisRegister reg, uint64_t next,
                            uint64_t *value)
@@ -152,8 +122,6 @@ static bool address_of(const ucontext_t *context, const struct decoded *decoded,
     return true;
 }
 
-/* ---------------------------------------------------------------- values */
-
 static bool general_value(const ucontext_t *context, ZydisRegister reg, struct mapping_store *store)
 {
     bool high = reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH;
@@ -193,50 +161,37 @@ static bool value_of(const ucontext_t *context, const struct decoded *decoded,
     }
 }
 
-/* ---------------------------------------------------------------- strings */
+/* String instructions that store. */
+static const struct string_store {
+    ZydisMnemonic mnemonic;
+    size_t width;
+    bool moves; /* from memory, not from a register */
+} string_stores[] = {
+    {ZYDIS_MNEMONIC_MOVSB, 1, true}, {ZYDIS_MNEMONIC_STOSB, 1, false},
+    {ZYDIS_MNEMONIC_MOVSW, 2, true}, {ZYDIS_MNEMONIC_STOSW, 2, false},
+    {ZYDIS_MNEMONIC_MOVSD, 4, true}, {ZYDIS_MNEMONIC_STOSD, 4, false},
+    {ZYDIS_MNEMONIC_MOVSQ, 8, true}, {ZYDIS_MNEMONIC_STOSQ, 8, false},
+};
 
-static bool string_width(ZydisMnemonic mnemonic, size_t *width, bool *moves)
+static const struct string_store *find_string_store(ZydisMnemonic mnemonic)
 {
-    *moves = false;
-    switch (mnemonic) {
-    case ZYDIS_MNEMONIC_MOVSB:
-        *moves = true;
-        __attribute__((fallthrough));
-    case ZYDIS_MNEMONIC_STOSB:
-        *width = 1;
-        return true;
-    case ZYDIS_MNEMONIC_MOVSW:
-        *moves = true;
-        __attribute__((fallthrough));
-    case ZYDIS_MNEMONIC_STOSW:
-        *width = 2;
-        return true;
-    case ZYDIS_MNEMONIC_MOVSD:
-        *moves = true;
-        __attribute__((fallthrough));
-    case ZYDIS_MNEMONIC_STOSD:
-        *width = 4;
-        return true;
-    case ZYDIS_MNEMONIC_MOVSQ:
-        *moves = true;
-        __attribute__((fallthrough));
-    case ZYDIS_MNEMONIC_STOSQ:
-        *width = 8;
-        return true;
-    default:
-        return false;
-    }
+    for (size_t i = 0; i < sizeof string_stores / sizeof string_stores[0]; i++)
+        if (string_stores[i].mnemonic == mnemonic)
+            return &string_stores[i];
+    return NULL;
 }
 
 static bool decode_string(const ucontext_t *context, const struct decoded *decoded,
                           struct mapping_store *store)
 {
     ZydisInstructionAttributes attributes = decoded->instruction.attributes;
-    bool moves;
-    if (!string_width(decoded->instruction.mnemonic, &store->width, &moves) ||
-        (attributes & ZYDIS_ATTRIB_HAS_SEGMENT) || decoded->instruction.address_width != 64 ||
-        (attributes & ZYDIS_ATTRIB_HAS_REPNE) || (greg(context, REG_EFL) & DIRECTION_FLAG))
+    const struct string_store *known = find_string_store(decoded->instruction.mnemonic);
+    if (known == NULL || (attributes & ZYDIS_ATTRIB_HAS_SEGMENT) ||
+        decoded->instruction.address_width != 64 || (attributes & ZYDIS_ATTRIB_HAS_REPNE) ||
+        (greg(context, REG_EFL) & DIRECTION_FLAG))
         return false;
+    bool moves = known->moves;
+    store->width = known->width;
     store->string = true;
     store->repeated = (attributes & ZYDIS_ATTRIB_HAS_REP) != 0;
     store->address = greg(context, REG_RDI);

@@ -4,8 +4,7 @@
  * Mistakes that can be compiled in, one at a time, so that the tests prove that they would notice.
  * In the library RSM_MAPPING_DEFECT is not defined and all of this is the constant false.
  */
-#ifndef RSMCORE_MAPPING_DEFECTS_H
-#define RSMCORE_MAPPING_DEFECTS_H
+#pragma once
 
 #include <time.h>
 
@@ -38,5 +37,3 @@ static inline void mapping_defect_window(enum mapping_defect which)
         (void)nanosleep(&window, NULL);
     }
 }
-
-#endif

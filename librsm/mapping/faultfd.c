@@ -26,12 +26,11 @@
 
 enum { ATTEMPTS = 100 };
 
-static bool agree(int fd)
+static int new_faultfd(bool user_only)
 {
-    uint64_t features = UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
-                        UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
-    struct uffdio_api api = {.api = UFFD_API, .features = features};
-    return ioctl(fd, UFFDIO_API, &api) == 0;
+    return rsmcore_uffd_new(user_only, UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
+                                           UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+                                           UFFD_FEATURE_WP_HUGETLBFS_SHMEM);
 }
 
 static bool take(int fd, uintptr_t address, size_t length)
@@ -59,19 +58,17 @@ static bool show(int fd, uintptr_t address, size_t length, bool writable)
     return true;
 }
 
-/* ---------------------------------------------------------------- is it there? */
-
 /* There is no feature bit for UFFDIO_CONTINUE_MODE_WP. */
 static bool can_show(int memory)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     bool works = false;
-    int fd = rsmcore_uffd_new(true);
+    int fd = new_faultfd(true);
     if (fd < 0)
         return false;
     uint8_t *copy = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     uint8_t *view = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    if (copy != MAP_FAILED && view != MAP_FAILED && agree(fd) && take(fd, (uintptr_t)view, page)) {
+    if (copy != MAP_FAILED && view != MAP_FAILED && take(fd, (uintptr_t)view, page)) {
         copy[0] = 1;
         works = show(fd, (uintptr_t)view, page, false) &&
                 madvise(view, page, MADV_DONTNEED_LOCKED) == 0 &&
@@ -103,18 +100,10 @@ int mapping_faultfd_open(bool *kernel_faults)
     pthread_once(&once, probe);
     if (!works)
         return -1;
-    int fd = rsmcore_uffd_new(false);
+    int fd = new_faultfd(false);
     *kernel_faults = fd >= 0;
-    if (fd < 0)
-        fd = rsmcore_uffd_new(true);
-    if (fd >= 0 && !agree(fd)) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
+    return fd >= 0 ? fd : new_faultfd(true);
 }
-
-/* ---------------------------------------------------------------- views */
 
 bool mapping_faultfd_attach(struct mapping *mapping, const struct mapping_view *view)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "mapping/defects.h"
 #include "mapping/mirror.h"
-#include "mapping/runs.h"
+#include "mapping/space.h"
 
 /* Take the views of all RW pages away, neighbours together. Only then are they looked at: each
  * thread's stores end at one point, for it cannot pass the first that is refused. The list is in

@@ -4,10 +4,8 @@
  * A mutex that a signal handler may take: no thread that holds one can be interrupted, because
  * every holder has all signals blocked, and none touches memory that could fault.
  */
-#ifndef RSMCORE_MAPPING_LOCK_H
-#define RSMCORE_MAPPING_LOCK_H
+#pragma once
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -33,5 +31,3 @@ static inline void mapping_unblock(const sigset_t *before)
 {
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
-
-#endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file A software-mapped connection: its space, its views, its thread, its place among others. */
-#ifndef RSMCORE_MAPPING_INTERNAL_H
-#define RSMCORE_MAPPING_INTERNAL_H
+#pragma once
 
 #include <pthread.h>
 
-#include "mapping/barrier.h"
+#include "mapping/space.h"
 #include "core/mapping.h"
 
 /** Addresses at which a program sees part of a segment. */
@@ -145,5 +144,3 @@ static inline struct mapping *mapping_of_space(struct mapping_space *space)
 {
     return (struct mapping *)(void *)((char *)space - offsetof(struct mapping, space));
 }
-
-#endif

@@ -7,8 +7,6 @@
 
 #include "base/log.h"
 
-/* ---------------------------------------------------------------- page protection */
-
 static int protection_of(const struct mapping_view *view, enum mapping_state state)
 {
     if (state == MAPPING_NONE || view->rights == 0)
@@ -36,8 +34,6 @@ const struct mapping_mechanism mapping_by_protection = {
     .attach = attach_nothing,
     .protect = protect,
 };
-
-/* ---------------------------------------------------------------- the choice */
 
 static bool try_thread(struct mapping *mapping)
 {

@@ -5,8 +5,7 @@
  * writable, and where refused accesses go. One is chosen for each connection; the other parts do
  * not depend on the choice.
  */
-#ifndef RSMCORE_MAPPING_MECHANISM_H
-#define RSMCORE_MAPPING_MECHANISM_H
+#pragma once
 
 #include "mapping/mapping_internal.h"
 
@@ -70,5 +69,3 @@ bool mapping_faultfd_protect(struct mapping *mapping, const struct mapping_view 
 bool mapping_notes_open(struct mapping *mapping);
 /** struct mapping_mirror's look. */
 void mapping_notes_look(struct mapping_space *space);
-
-#endif

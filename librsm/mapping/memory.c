@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mapping/memory.h"
+#include "mapping/space.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,15 +5,13 @@
 #include <string.h>
 
 #include "mapping/defects.h"
-#include "mapping/runs.h"
+#include "mapping/space.h"
 
 /* Looking for stores costs a nanosecond or two for each page, so the background looks no more often
  * than once in a microsecond for so many pages, and a large mapping takes no processor for itself.
  */
 enum { PAGES_PER_US = 64, BITS = 64 };
 enum { QUIET_STEPS = 64 }; /* of the background, after which it may be slow */
-
-/* ---------------------------------------------------------------- sets of pages */
 
 static size_t words_of(const struct mapping_space *space)
 {
@@ -78,8 +76,6 @@ void mapping_mirror_note(struct mapping_space *space, uint32_t first, uint32_t c
         put_in(space->mirror->stored, page);
 }
 
-/* ---------------------------------------------------------------- merging */
-
 /* All bits of the bytes in which two words differ. */
 static uint64_t differing_bytes(uint64_t a, uint64_t b)
 {
@@ -130,8 +126,6 @@ static bool fetch(struct mapping_space *space, uint32_t first, uint32_t count)
 {
     return !space->dead && mapping_fetch(space, first, count) == RSM_ST_OK;
 }
-
-/* ---------------------------------------------------------------- what is shown */
 
 /* No view shows the page yet. Without @p fetched its old contents remain. */
 static void begin_page(struct mapping_space *space, uint32_t page, uint8_t *fetched)
@@ -185,8 +179,6 @@ void mapping_mirror_hide(struct mapping_space *space, uint32_t first, uint32_t e
     }
 }
 
-/* ---------------------------------------------------------------- the flush */
-
 /* Aligned words in one piece, for what is compared is also what is sent. */
 static const uint8_t *take_snapshot(struct mapping_space *space, uint32_t page)
 {
@@ -231,8 +223,6 @@ void mapping_mirror_flush(struct mapping_space *space)
     space->counters.flushes++;
 }
 
-/* ---------------------------------------------------------------- the refresh */
-
 uint32_t mapping_mirror_refresh(struct mapping_space *space, uint32_t from, uint32_t end,
                                 uint32_t max)
 {
@@ -247,8 +237,6 @@ uint32_t mapping_mirror_refresh(struct mapping_space *space, uint32_t from, uint
     space->counters.refreshes += count;
     return first + count;
 }
-
-/* ---------------------------------------------------------------- the background */
 
 /* After a pass over the mapping and some time without any change, the mapping is probably unused:
  * slow the background down. */

@@ -9,8 +9,7 @@
  * This part uses neither the kernel nor threads; callers hold the space's lock. The program goes on
  * storing meanwhile.
  */
-#ifndef RSMCORE_MAPPING_MIRROR_H
-#define RSMCORE_MAPPING_MIRROR_H
+#pragma once
 
 #include "mapping/space.h"
 
@@ -62,5 +61,3 @@ uint32_t mapping_mirror_refresh(struct mapping_space *space, uint32_t from, uint
 void mapping_mirror_service(struct mapping_space *space);
 /** Microseconds until something may be due; 0: nothing will. */
 uint32_t mapping_mirror_pause(const struct mapping_space *space);
-
-#endif

@@ -10,16 +10,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "mapping/decode.h"
-#include "mapping/memory.h"
+#include "mapping/space.h"
 #include "mapping/mechanism.h"
-#include "mapping/vector.h"
 
 static struct rsm_conn *inner_of(struct rsm_conn *conn)
 {
     return mapping_of(conn)->space.inner;
 }
-
-/* ---------------------------------------------------------------- order */
 
 /* Whether there is anything that a barrier of the transport would not know. What other threads do
  * at this moment is not before it. */
@@ -28,32 +25,30 @@ static bool is_idle(struct mapping *mapping)
     return mapping_is_foreign(mapping) || mapping_has_no_stores(&mapping->space);
 }
 
-static enum rsm_status conn_order(struct rsm_conn *conn)
+/* order() and complete(): by the transport's own alone where there are no stores to send. */
+static enum rsm_status barrier(struct mapping *mapping,
+                               enum rsm_status (*transports)(struct rsm_conn *conn),
+                               enum rsm_status (*with_stores)(struct mapping_space *space))
 {
-    struct mapping *mapping = mapping_of(conn);
     sigset_t before;
     if (is_idle(mapping)) {
         atomic_fetch_add(&mapping->space.epoch, 1);
-        return mapping->space.inner->ops->order(mapping->space.inner);
+        return transports(mapping->space.inner);
     }
     mapping_enter(mapping, &before);
-    enum rsm_status status = mapping_barrier_order(&mapping->space);
+    enum rsm_status status = with_stores(&mapping->space);
     mapping_leave(mapping, &before);
     return status;
 }
 
+static enum rsm_status conn_order(struct rsm_conn *conn)
+{
+    return barrier(mapping_of(conn), inner_of(conn)->ops->order, mapping_barrier_order);
+}
+
 static enum rsm_status conn_complete(struct rsm_conn *conn)
 {
-    struct mapping *mapping = mapping_of(conn);
-    sigset_t before;
-    if (is_idle(mapping)) {
-        atomic_fetch_add(&mapping->space.epoch, 1);
-        return mapping->space.inner->ops->complete(mapping->space.inner);
-    }
-    mapping_enter(mapping, &before);
-    enum rsm_status status = mapping_barrier_complete(&mapping->space);
-    mapping_leave(mapping, &before);
-    return status;
+    return barrier(mapping_of(conn), inner_of(conn)->ops->complete, mapping_barrier_complete);
 }
 
 /* The lock is given up in between, for it may be much. */
@@ -104,8 +99,6 @@ static enum rsm_status conn_health(struct rsm_conn *conn)
 {
     return inner_of(conn)->ops->health(inner_of(conn));
 }
-
-/* ---------------------------------------------------------------- mapping */
 
 static void *place_view(const struct mapping *mapping, const struct mapping_view *view, bool fixed,
                         void *hint)
@@ -273,38 +266,11 @@ static enum rsm_status conn_unmap(struct rsm_conn *conn, void *address, size_t l
     return RSM_ST_OK;
 }
 
-/* Signals of the exporter. A wait for them also refreshes the views. */
-
-static int conn_signal_fd(struct rsm_conn *conn)
-{
-    return inner_of(conn)->ops->signals->fd(inner_of(conn));
-}
-
-static enum rsm_status conn_arm_signals(struct rsm_conn *conn)
-{
-    return inner_of(conn)->ops->signals->arm(inner_of(conn));
-}
-
-static enum rsm_status conn_poll_signals(struct rsm_conn *conn, struct rsm_signals *taken)
-{
-    return inner_of(conn)->ops->signals->poll(inner_of(conn), taken);
-}
-
-static void conn_acknowledge_signals(struct rsm_conn *conn)
-{
-    inner_of(conn)->ops->signals->acknowledge(inner_of(conn));
-}
-
+/* Signals of the exporter are taken from the transport's connection (core/event_listener.c). */
 static const struct rsm_signal_ops signal_ops = {
     .size = sizeof(struct rsm_signal_ops),
     .post = conn_signal,
-    .fd = conn_signal_fd,
-    .arm = conn_arm_signals,
-    .poll = conn_poll_signals,
-    .acknowledge = conn_acknowledge_signals,
 };
-
-/* ---------------------------------------------------------------- making and ending */
 
 static uint64_t now(void)
 {

@@ -12,7 +12,7 @@
 #include "base/descriptor.h"
 #include "fault/uffd.h"
 #include "mapping/mechanism.h"
-#include "mapping/memory.h"
+#include "mapping/space.h"
 #include "mapping/mirror.h"
 
 /* Newer than the headers that this must build with: these are the kernel's names and numbers. */
@@ -40,8 +40,6 @@ struct scan_request {
 #define SCAN _IOWR('f', 16, struct scan_request) /* PAGEMAP_SCAN */
 
 enum { REGIONS = 64, PROBED_PAGES = 3 };
-
-/* ---------------------------------------------------------------- asking the kernel */
 
 /*
  * A page that is not present is asked for too: when the kernel needs memory it takes a page out of
@@ -112,21 +110,6 @@ void mapping_notes_look(struct mapping_space *space)
             look_at(mapping, view);
 }
 
-/* ---------------------------------------------------------------- is it there? */
-
-static int new_faultfd(void)
-{
-    int fd = rsmcore_uffd_new(true);
-    struct uffdio_api api = {.api = UFFD_API,
-                             .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP |
-                                         UFFD_FEATURE_WP_HUGETLBFS_SHMEM | UFFD_FEATURE_WP_ASYNC};
-    if (fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
 static unsigned pages_written(int pagemap, uint8_t *address, size_t page)
 {
     struct scan_region regions[REGIONS];
@@ -173,14 +156,14 @@ static bool probe(int faultfd, int pagemap)
 
 bool mapping_notes_open(struct mapping *mapping)
 {
-    mapping->faultfd = new_faultfd();
+    mapping->faultfd =
+        rsmcore_uffd_new(true, UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+                                   UFFD_FEATURE_WP_ASYNC);
     if (mapping->faultfd < 0)
         return false;
     mapping->pagemap = rsmcore_fd_place(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
     return mapping->pagemap >= 0 && probe(mapping->faultfd, mapping->pagemap);
 }
-
-/* ---------------------------------------------------------------- views */
 
 static void show(struct mapping *mapping, const struct mapping_view *view)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What holds for the software mappings of one connection. */
-#ifndef RSMCORE_MAPPING_OPTIONS_H
-#define RSMCORE_MAPPING_OPTIONS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ struct mapping_options mapping_options_default(void);
  *  RSM_ST_INVALID: a value that does not exist. Both are logged. */
 enum rsm_status mapping_options_read(struct mapping_options *options,
                                      const struct mapping_settings *configured);
-
-#endif

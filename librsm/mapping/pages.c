@@ -8,8 +8,6 @@
 enum { REFRESHES_IN_A_ROW = 16, LINES = 64, BITS = 64 };
 enum { STRIDE = 128 }; /* bytes between two stores of one copy, at most */
 
-/* ---------------------------------------------------------------- sets of pages */
-
 static void wake(struct mapping_space *space)
 {
     if (atomic_load(&space->clean_count) + atomic_load(&space->dirty_count) == 1)
@@ -63,8 +61,6 @@ uint32_t mapping_next_clean(const struct mapping_space *space, uint32_t from)
     }
     return MAPPING_NO_PAGE;
 }
-
-/* ---------------------------------------------------------------- contents */
 
 void mapping_note_stored(struct mapping_space *space, uint32_t page, size_t from, size_t length)
 {
@@ -148,8 +144,6 @@ static void settled(struct mapping_space *space)
 {
     atomic_store(&space->opening, false);
 }
-
-/* ---------------------------------------------------------------- transitions */
 
 bool mapping_reassert(struct mapping_space *space, uint32_t page)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mapping/runs.h"
+#include "mapping/space.h"
 
 #include <string.h>
 

@@ -14,8 +14,7 @@
  *
  * In mirror mode all pages are NONE here: see mirror.h.
  */
-#ifndef RSMCORE_MAPPING_SPACE_H
-#define RSMCORE_MAPPING_SPACE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -218,4 +217,65 @@ void mapping_settle(struct mapping_space *space);
 /** A write to [offset, offset + length) has been posted. */
 void mapping_note_posted(struct mapping_space *space, uint64_t offset, size_t length);
 
-#endif
+/* ---- runs.c */
+
+enum { MAPPING_RUNS = 64 };
+
+/** What is collected before it is sent. Zeroed but for the space it is empty. */
+struct mapping_runs {
+    struct mapping_space *space;
+    struct rsm_transfer piece[MAPPING_RUNS];
+    unsigned count;
+    bool failed;
+};
+
+/** Collect what @p copy, which is the page at some moment, has different from its twin. False:
+ *  nothing. */
+bool mapping_runs_add(struct mapping_runs *runs, uint32_t page, const uint8_t *copy);
+/** Send what has been collected. */
+void mapping_runs_send(struct mapping_runs *runs);
+
+/* ---- memory.c */
+
+/** Make copy, twins, tables and buffer of a zeroed space whose page_size and page_count are set.
+ *  *fd is what views of the copy are mapped from. After a failure too: mapping_memory_free(). */
+enum rsm_status mapping_memory_make(struct mapping_space *space, int *fd);
+
+/** @p inherited: this is a forked child, which has not got the copy. */
+void mapping_memory_free(struct mapping_space *space, int fd, bool inherited);
+
+/** Have copy and twins of these pages at once, not page by page as they are touched. False: there
+ * is not enough memory. */
+bool mapping_memory_populate(const struct mapping_space *space, uint32_t first, uint32_t count);
+
+/** Nothing is known of any page: the kernel may have their memory back. */
+void mapping_memory_trim(struct mapping_space *space);
+
+/* ---- barrier.c: what calls and the service thread do with a space */
+
+/**
+ * Before and after the transport's put to [offset, offset + length), length not 0; and before its
+ * get. The transfer itself is without the lock: it touches the program's memory, which may fault.
+ */
+void mapping_before_put(struct mapping_space *space, uint64_t offset, size_t length);
+void mapping_after_put(struct mapping_space *space, uint64_t offset, size_t length);
+void mapping_before_get(struct mapping_space *space);
+
+/** order() and complete() of the vtable for stores too. */
+enum rsm_status mapping_barrier_order(struct mapping_space *space);
+enum rsm_status mapping_barrier_complete(struct mapping_space *space);
+
+/** Later loads see what the segment has now. In mirror mode only when all pages have been reread.
+ */
+void mapping_acquire(struct mapping_space *space);
+/** In mirror mode: some pages from @p from to before @p end are what the segment has now. Returns
+ *  where to go on; @p end or more: nowhere. In others there is nothing to do. */
+uint32_t mapping_reread(struct mapping_space *space, uint32_t from, uint32_t end);
+
+/** Flush what has been dirty for long enough. */
+void mapping_service(struct mapping_space *space);
+/** Microseconds until mapping_service() has something to flush; 0: nothing is dirty. */
+uint32_t mapping_service_due(const struct mapping_space *space);
+/** Refresh the first RO page from @p from on if it is due; returns where to go on, or
+ *  MAPPING_NO_PAGE. */
+uint32_t mapping_service_next(struct mapping_space *space, uint32_t from);

@@ -21,8 +21,6 @@ struct fault {
     ucontext_t *context;
 };
 
-/* ---------------------------------------------------------------- stores */
-
 static uint64_t offset_of(const struct fault *fault, uintptr_t address)
 {
     return (uint64_t)fault->view->first * fault->owner->space.page_size +
@@ -127,8 +125,6 @@ static enum outcome on_load(const struct fault *fault)
         return mapping_reassert(space, fault->page) ? DONE : NOT_OURS;
     return mapping_load(space, fault->page) ? DONE : NOT_OURS;
 }
-
-/* ---------------------------------------------------------------- the handler */
 
 /* The space's lock is held: between the look-up and now the view may have gone. */
 static enum outcome handle(struct mapping *owner, uintptr_t address, ucontext_t *context)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mapping/vector.h"
+#include "mapping/decode.h"
 
 #include <cpuid.h>
 #include <string.h>

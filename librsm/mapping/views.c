@@ -14,8 +14,6 @@ static _Atomic uintptr_t lowest = UINTPTR_MAX, highest;
 
 static atomic_uint process = 1;
 
-/* ---------------------------------------------------------------- fork */
-
 /* The views are not inherited, and the list may be in the midst of a change by another thread. */
 static void after_fork_in_child(void)
 {
@@ -34,8 +32,6 @@ unsigned mapping_process(void)
 {
     return atomic_load(&process);
 }
-
-/* ---------------------------------------------------------------- the list */
 
 static size_t length_of(const struct mapping_view *view)
 {
@@ -200,8 +196,6 @@ bool mapping_view_overlaps(const void *address, size_t length)
     mapping_unblock(&before);
     return view != NULL;
 }
-
-/* ---------------------------------------------------------------- access */
 
 bool mapping_view_protect(struct mapping_space *space, uint32_t first, uint32_t count,
                           enum mapping_state state)

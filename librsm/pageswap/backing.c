@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "pageswap/backing.h"
+#include "pageswap/vma.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>

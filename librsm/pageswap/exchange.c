@@ -9,7 +9,6 @@
 
 #include "base/madvise.h"
 #include "base/memory_limit.h"
-#include "pageswap/copy.h"
 #include "pageswap/freeze.h"
 
 /* Bytes that are frozen together. */
@@ -25,6 +24,35 @@
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
+
+/* Copies of pages to which other threads and processes store meanwhile: eight bytes at a time and
+ * never twice from the same place, so that an aligned word is copied whole. They are exempt from
+ * sanitizers: the race is intended, and the memory is the application's, including redzones. */
+#define UNWATCHED __attribute__((no_sanitize_thread, no_sanitize_address))
+
+UNWATCHED static void copy_words(void *to, const void *from, size_t length)
+{
+    volatile uint64_t *target = to;
+    const volatile uint64_t *source = from;
+    for (size_t i = 0; i < length / sizeof *target; i++)
+        target[i] = source[i];
+}
+
+/* The same, but only words that differ are stored. Returns whether any did. */
+UNWATCHED static bool copy_changed_words(void *to, const void *from, size_t length)
+{
+    volatile uint64_t *target = to;
+    const volatile uint64_t *source = from;
+    bool changed = false;
+    for (size_t i = 0; i < length / sizeof *target; i++) {
+        uint64_t word = source[i];
+        if (target[i] != word) {
+            target[i] = word;
+            changed = true;
+        }
+    }
+    return changed;
+}
 
 static size_t smaller(size_t a, size_t b)
 {
@@ -83,8 +111,6 @@ static bool fill_hole(void *at, size_t length, int protection, int fd, uint64_t 
     return false;
 }
 
-/* ------------------------------------------------------------------ in */
-
 /* Where it goes. */
 struct swap_in {
     int fd;
@@ -98,11 +124,11 @@ static enum rsm_status put_chunk_in(struct rsmcore_freezer *freezer, char *at, s
 {
     if (!populate(at, length))
         return RSM_ST_FAULT;
-    rsmcore_copy_words(scratch, at, length);
+    copy_words(scratch, at, length);
     enum rsm_status status = stop_stores(freezer, at, length, protection);
     if (status != RSM_ST_OK)
         return status;
-    rsmcore_copy_words(scratch, at, length);
+    copy_words(scratch, at, length);
     bool moved = mremap(scratch, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED;
     bool filled = !moved && fill_hole(at, length, protection, fd, offset);
     resume_stores(freezer, moved || filled);
@@ -259,8 +285,6 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
     return status;
 }
 
-/* ------------------------------------------------------------------ out */
-
 /* The work on one run. */
 struct swap_out {
     const struct rsmcore_origin_run *run;
@@ -275,7 +299,7 @@ struct swap_out {
 static void collect(char *to, const char *from, size_t length)
 {
     for (int round = 0; round < COLLECT_ROUNDS; round++)
-        if (!rsmcore_copy_changed_words(to, from, length))
+        if (!copy_changed_words(to, from, length))
             break;
 }
 
@@ -348,7 +372,7 @@ static enum rsm_status take_chunk_out(struct rsmcore_freezer *freezer, const str
     if (from == NULL)
         return RSM_ST_NO_MEMORY;
     (void)populate(from, length);
-    (void)rsmcore_copy_changed_words(to, from, length);
+    (void)copy_changed_words(to, from, length);
 
     bool freeze = protection & PROT_WRITE; /* the application may have taken that away itself */
     enum rsm_status status = freeze ? stop_stores(freezer, at, length, protection) : RSM_ST_OK;

@@ -6,8 +6,7 @@
  * One chunk is frozen at a time, and its copy was made once before while stores went on, so that a
  * storing thread waits for the time of a warm copy of one chunk at most.
  */
-#ifndef RSMCORE_EXCHANGE_H
-#define RSMCORE_EXCHANGE_H
+#pragma once
 
 #include "pageswap/pageswap.h"
 #include "pageswap/range.h"
@@ -27,5 +26,3 @@ enum rsm_status rsmcore_exchange_out(const struct rsmcore_origin_run *run,
 bool rsmcore_exchange_is_in(const struct rsmcore_origin_run *run,
                             const struct rsmcore_swap_file *file, uint64_t offset,
                             struct rsmcore_vma *vma);
-
-#endif

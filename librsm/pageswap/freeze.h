@@ -4,8 +4,7 @@
  * Freezing: for a moment no thread can store into a range; threads that try wait, and then store
  * into what is there by then. Loads go on.
  */
-#ifndef RSMCORE_FREEZE_H
-#define RSMCORE_FREEZE_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -53,5 +52,3 @@ void rsmcore_thaw(struct rsmcore_freezer *freezer, bool replaced);
 /** For tests: from now on use this method or nothing better. False if the process does not have
  *  it. Not thread-safe. */
 bool rsmcore_freeze_force(enum rsmcore_freeze_method method);
-
-#endif

@@ -20,8 +20,7 @@
  * (region/region_lock.h is one lock); other threads may do what they like with the memory
  * meanwhile.
  */
-#ifndef RSMCORE_PAGESWAP_H
-#define RSMCORE_PAGESWAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,5 +126,3 @@ bool rsmcore_swap_file_of(int fd, struct rsmcore_swap_file *file);
 /** How the freeze of this process works, for logs and tests: "userfaultfd", "userfaultfd user
  *  mode only" or "mprotect". */
 const char *rsmcore_swap_method(void);
-
-#endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The mappings that make up a range, checked for what the page swap can deal with. */
-#ifndef RSMCORE_RANGE_H
-#define RSMCORE_RANGE_H
+#pragma once
 
-#include "pageswap/backing.h"
 #include "pageswap/pageswap.h"
 #include "pageswap/vma.h"
 
@@ -30,5 +28,3 @@ enum rsm_status rsmcore_range_add(struct rsmcore_parts *parts, const struct rsmc
 /** Whether a range holds memory that the calling thread itself stores into while it swaps: its
  *  stack from @p frame (the frame address of the outermost function of the swap) on, or errno. */
 bool rsmcore_range_is_in_use(uintptr_t address, size_t length, const void *frame);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * Callers are serialised. fork() by other threads waits between freeze() and thaw().
  */
-#ifndef RSMCORE_SEGVWAIT_H
-#define RSMCORE_SEGVWAIT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ enum rsm_status rsmcore_segvwait_freeze(uintptr_t address, size_t length, int pr
 
 /** Let the waiting threads go on. The caller has made the range writable again. */
 void rsmcore_segvwait_thaw(void);
-
-#endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/descriptor.h"
-#include "pageswap/sharers.h"
+#include "pageswap/vma.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,8 +11,6 @@
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "pageswap/backing.h"
 
 /* Bits of an entry of /proc/PID/pagemap. */
 #define PAGEMAP_PRESENT   (UINT64_C(1) << 63)

@@ -9,10 +9,8 @@
 #include "pageswap/exchange.h"
 #include "pageswap/pageswap.h"
 #include "pageswap/range.h"
-#include "pageswap/sharers.h"
+#include "pageswap/vma.h"
 #include "base/status.h"
-
-/* ------------------------------------------------------------------ runs and their aliases */
 
 static void unmap_alias(const struct rsmcore_origin_run *run)
 {
@@ -79,8 +77,6 @@ static enum rsm_status make_runs(const struct rsmcore_parts *parts,
     }
     return RSM_ST_OK;
 }
-
-/* ------------------------------------------------------------------ in */
 
 bool rsmcore_swap_file_of(int fd, struct rsmcore_swap_file *file)
 {
@@ -170,8 +166,6 @@ free_parts:
     free(parts.list);
     return status;
 }
-
-/* ------------------------------------------------------------------ out and move */
 
 enum rsm_status rsmcore_swap_out(const struct rsmcore_origin_run *run,
                                  const struct rsmcore_swap_file *file, uint64_t offset)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What is mapped where: /proc/PID/maps. Allocates nothing; works in signal handlers. */
-#ifndef RSMCORE_VMA_H
-#define RSMCORE_VMA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,4 +47,35 @@ bool rsmcore_vma_from(uintptr_t address, struct rsmcore_vma *vma);
 /** Narrow *vma to what it shares with [start, end), which must not be nothing. */
 void rsmcore_vma_clip(struct rsmcore_vma *vma, uintptr_t start, uintptr_t end);
 
-#endif
+/* sharers.c */
+
+enum rsmcore_sharers {
+    RSMCORE_SHARERS_NONE,
+    RSMCORE_SHARERS_SELF,   /**< this process maps some of these pages a second time */
+    RSMCORE_SHARERS_OTHERS, /**< another process maps some of them */
+};
+
+/**
+ * Find out whether other processes, or second mappings, map pages of this shared mapping now. A
+ * child between fork and exec is another process.
+ *
+ * For System V segments the kernel's attach count decides. For other mappings, the page tables show
+ * whether another process has touched a page, and /proc/PID/maps, of all processes that this one
+ * may inspect, whether one could. If that fails for lack of descriptors or memory, the result is
+ * RSMCORE_SHARERS_OTHERS.
+ */
+enum rsmcore_sharers rsmcore_sharers_of(const struct rsmcore_vma *vma);
+
+/* backing.c: what kind of memory a mapping is */
+
+enum rsmcore_backing {
+    RSMCORE_BACKING_PRIVATE,    /**< anonymous, or a private map of a regular file */
+    RSMCORE_BACKING_MEMORY,     /**< shared: System V, anonymous, memfd, file on tmpfs */
+    RSMCORE_BACKING_FILE,       /**< shared: a regular file on another file system */
+    RSMCORE_BACKING_UNSUITABLE, /**< device memory, huge pages, kernel objects */
+};
+
+enum rsmcore_backing rsmcore_backing_of(const struct rsmcore_vma *vma);
+
+/** Whether the mapping is a System V segment; its inode is then the segment's id. */
+bool rsmcore_backing_is_sysv(const struct rsmcore_vma *vma);

@@ -10,6 +10,9 @@
 #define U32(field) uint32_t field;
 #define U64(field) uint64_t field;
 
+/* A number of at most so much. */
+#define BOUNDED(field, max) uint32_t field;
+
 /* Another BODY, or a structure that a header declares and proto.c walks. */
 #define STRUCT(tag, field) struct tag field;
 

@@ -4,6 +4,7 @@
 #undef END
 #undef U32
 #undef U64
+#undef BOUNDED
 #undef STRUCT
 #undef STRING
 #undef LIST

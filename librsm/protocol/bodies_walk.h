@@ -10,10 +10,11 @@
         (void)m;
 #define END }
 
-#define U32(field)         rsm_codec_u32(c, &m->field);
-#define U64(field)         rsm_codec_u64(c, &m->field);
-#define STRUCT(tag, field) walk_##tag(c, &m->field);
-#define STRING(field, max) rsm_codec_string(c, m->field, max);
+#define U32(field)          rsm_codec_u32(c, &m->field);
+#define U64(field)          rsm_codec_u64(c, &m->field);
+#define BOUNDED(field, max) rsm_codec_count(c, &m->field, max);
+#define STRUCT(tag, field)  walk_##tag(c, &m->field);
+#define STRING(field, max)  rsm_codec_string(c, m->field, max);
 
 #define LIST(count, field, max, tag)                                                               \
     rsm_codec_count(c, &m->count, max);                                                            \

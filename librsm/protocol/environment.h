@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The environment variables of librsm, and mistakes in them that would otherwise have no
  *  effect. */
-#ifndef RSMCORE_ENVIRONMENT_H
-#define RSMCORE_ENVIRONMENT_H
+#pragma once
 
 /**
  * Log a warning for each variable whose name begins with RSM_ and that librsm does not know, and
@@ -14,5 +13,3 @@ void rsmcore_environment_check(void);
 
 /** The same, the first time that a process calls it. */
 void rsmcore_environment_check_once(void);
-
-#endif

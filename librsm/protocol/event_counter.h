@@ -5,8 +5,7 @@
  * to those of its clients when an event comes from another host. Any number of threads and
  * processes may.
  */
-#ifndef RSMCORE_EVENT_COUNTER_H
-#define RSMCORE_EVENT_COUNTER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -43,5 +42,3 @@ bool rsm_event_counter_may_spin(const struct rsm_event_counter *counter);
 
 /** Take what a relay counter holds, to be passed on. Its poster has it rung when the next comes. */
 struct rsm_signals rsm_event_counter_take(struct rsm_event_counter *counter);
-
-#endif

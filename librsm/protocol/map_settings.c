@@ -108,8 +108,6 @@ bool rsmcore_map_settings_are_valid(const struct mapping_settings *settings)
     return true;
 }
 
-/* ---------------------------------------------------------------- the choice that was made */
-
 static const char *const traps[MAPPING_USED_TRAPS] = {
     [MAPPING_USED_NONE] = "-",
     [MAPPING_USED_SIGNAL] = "signal",

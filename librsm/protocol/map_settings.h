@@ -5,8 +5,7 @@
  * it from rsm.conf, the control protocol carries it, the mapping engine obeys it. rsm_map(7)
  * explains it to programmers.
  */
-#ifndef RSMCORE_MAP_SETTINGS_H
-#define RSMCORE_MAP_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,5 +115,3 @@ const char *rsmcore_map_reason_name(uint32_t reason);
 const char *rsmcore_map_reason_text(enum mapping_trap_reason reason);
 
 RSMCORE_EXPORTS_END
-
-#endif

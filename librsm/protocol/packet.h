@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Packets with descriptors over unix SOCK_SEQPACKET sockets, for library and daemon. */
-#ifndef RSMCORE_PACKET_H
-#define RSMCORE_PACKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ int rsm_packet_connect(const char *path);
 /** Fill a unix address; -1 with ENAMETOOLONG if the path does not fit. */
 struct sockaddr_un;
 int rsm_unix_address(struct sockaddr_un *address, const char *path);
-
-#endif

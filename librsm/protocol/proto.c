@@ -6,8 +6,6 @@
 #include "base/codec.h"
 #include "base/status.h"
 
-/* ---------------------------------------------------------------- bodies */
-
 /* Structures of other headers that are parts of bodies. */
 
 static void walk_rsm_port_attr(struct rsm_codec *c, void *body)
@@ -71,8 +69,6 @@ static struct body body_of(uint32_t type)
         return (struct body){.walk = walk_unknown};
     return bodies[number][direction];
 }
-
-/* ---------------------------------------------------------------- whole messages */
 
 void rsm_msg_begin(struct rsm_msg *msg, uint32_t type)
 {

@@ -17,8 +17,7 @@
  * to find other nodes, and directly the rsmd of another node *on the same host* for what it imports
  * from that node. `IMPORT_CONNECT` to a node of another host goes to the local node's rsmd.
  */
-#ifndef RSMCORE_PROTO_H
-#define RSMCORE_PROTO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ uint32_t rsm_msg_version(const void *buffer, size_t length);
  * rsm_msg_begin() and the packet have it.
  */
 enum rsm_status rsm_msg_decode(struct rsm_msg *msg, const void *buffer, size_t length);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Values that fields of the control protocol take (protocol/bodies.def). */
-#ifndef RSMCORE_PROTO_CONSTANTS_H
-#define RSMCORE_PROTO_CONSTANTS_H
+#pragma once
 
 /** Name spaces of segment ids, one for each API. Segments of different spaces may have the same id
  *  and do not see each other. A request that names no space of these is refused with
@@ -111,5 +110,3 @@ enum rsm_shares_resource {
     RSM_SHARES_THREADS = 8, /* that transports keep for connections */
     RSM_SHARES_COUNT = 9,
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Bounds of the control protocol (protocol/proto.h). */
-#ifndef RSMCORE_PROTO_LIMITS_H
-#define RSMCORE_PROTO_LIMITS_H
+#pragma once
 
 enum {
     RSM_PROTO_MESSAGE_MAX = 16384, /* bytes in one packet */
@@ -27,5 +26,3 @@ enum {
     RSM_PROTO_UNITS_MAX = 64,      /* adapters that a segment has a state on */
     RSM_NODE_ID_MAX = 65535,       /* node ids are 1 to this; 0 is none. No array has this size */
 };
-
-#endif

@@ -99,8 +99,6 @@ bool rsmcore_runtime_is_configured(const struct rsmcore_runtime *runtime, uint32
            rsmcore_trust_user(lock.st_uid);
 }
 
-/* ---------------------------------------------------------------- the choices */
-
 /* Whether a system daemon of the node listens in the directory, or is to. */
 static bool is_served(const struct rsmcore_runtime *runtime, uint32_t node)
 {

@@ -21,10 +21,8 @@
  * daemon is *configured*: its lock file has a mark and stays when the daemon ends, however it ends.
  * The library then starts no other daemon; clients wait for the configured one to come back.
  */
-#ifndef RSMCORE_RUNTIME_H
-#define RSMCORE_RUNTIME_H
+#pragma once
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -72,5 +70,3 @@ bool rsmcore_runtime_each(const struct rsmcore_runtime *runtime, const char *suf
 
 /** Parse a node id, 1..RSM_NODE_ID_MAX, decimal; 0 if it is none. */
 uint32_t rsmcore_node_id_parse(const char *text);
-
-#endif

@@ -4,8 +4,7 @@
  * The two layouts that processes and rsmd share in memory: the generation table and the event
  * counter. Both are part of the control protocol (proto.h) and change only with its version.
  */
-#ifndef RSMCORE_SHAREDMEM_H
-#define RSMCORE_SHAREDMEM_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -66,5 +65,3 @@ struct rsm_event_counter {
 /** In `pending` of a relay: a coalesced event came before the others. */
 #define RSM_EVENT_COALESCED_FIRST 0x80000000u
 _Static_assert(sizeof(struct rsm_event_counter) == 64, "the event cell is shared between builds");
-
-#endif

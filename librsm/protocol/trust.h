@@ -13,8 +13,7 @@
  *
  * Library, tools and daemon use these functions. All are thread-safe.
  */
-#ifndef RSMCORE_TRUST_H
-#define RSMCORE_TRUST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ bool rsmcore_trust_listener(int socket, const char *path);
 /** As rsm_packet_connect(), to a daemon. -1 with EPERM, and the reason logged: the process that
  *  listens there is not trusted, and nothing has been sent to it. */
 int rsmcore_trust_connect(const char *path);
-
-#endif

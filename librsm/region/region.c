@@ -14,8 +14,6 @@
 #include "region/region_set.h"
 #include "base/status.h"
 
-/* ---------------------------------------------------------------- cover and uncover */
-
 /* Every extent is looked at before it is mapped: whether accesses to a mapping of it never raise a
  * signal. Of a memfd the seal says so; of anything else, which rsmd describes, the transport that
  * knows the device. */
@@ -241,8 +239,6 @@ bool rsmcore_region_next(uintptr_t *start, size_t *length)
     return true;
 }
 
-/* ---------------------------------------------------------------- description */
-
 enum rsm_status rsmcore_region_pieces(uintptr_t start, size_t length,
                                       struct rsm_segment_piece *pieces, uint32_t max,
                                       uint32_t *count)
@@ -268,8 +264,6 @@ enum rsm_status rsmcore_region_pieces(uintptr_t start, size_t length,
     }
     return at == end ? RSM_ST_OK : RSM_ST_FAULT;
 }
-
-/* ---------------------------------------------------------------- second mappings */
 
 /* Map a part of a region once more, over what is at @p target. */
 static bool show_part(const struct rsmcore_region *region, uintptr_t from, size_t length,

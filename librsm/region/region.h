@@ -11,8 +11,7 @@
  * around each call and around decisions that depend on several. In a forked child the registry
  * starts empty.
  */
-#ifndef RSMCORE_REGION_H
-#define RSMCORE_REGION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -101,5 +100,3 @@ enum rsm_status rsmcore_region_show(uintptr_t start, size_t length, int protecti
 enum rsm_status rsmcore_region_pieces(uintptr_t start, size_t length,
                                       struct rsm_segment_piece *pieces, uint32_t max,
                                       uint32_t *count);
-
-#endif

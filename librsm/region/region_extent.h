@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Extents as regions use them; the caller holds the lock of the regions. */
-#ifndef RSMCORE_REGION_EXTENT_H
-#define RSMCORE_REGION_EXTENT_H
+#pragma once
 
 #include "control/control.h"
 #include "pageswap/pageswap.h"
@@ -44,5 +43,3 @@ void rsmcore_extent_free(struct rsmcore_extent *extent);
 
 /** The same of one that is no struct yet. */
 void rsmcore_extent_give_back(struct rsmcore_control *control, uint32_t id, int fd);
-
-#endif

@@ -8,8 +8,7 @@
  * for rsmd: rsmcore_region_call() lets it in while a request is under way. Other operations wait
  * for their turn meanwhile, so the registry is after a request what it was before.
  */
-#ifndef RSMCORE_REGION_LOCK_H
-#define RSMCORE_REGION_LOCK_H
+#pragma once
 
 #include "control/control.h"
 
@@ -31,5 +30,3 @@ enum rsm_status rsmcore_region_call(struct rsmcore_control *control, struct rsm_
 
 /** In a forked child: empty the registry. Of region/region_set.c. */
 void rsmcore_region_forget_all(void);
-
-#endif

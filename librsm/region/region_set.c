@@ -33,8 +33,6 @@ void rsmcore_region_forget_all(void)
     }
 }
 
-/* ---------------------------------------------------------------- the set */
-
 static void insert(struct rsmcore_region *region)
 {
     region->range.start = region->run.start;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The regions of this process, by address; the caller holds their lock. */
-#ifndef RSMCORE_REGION_SET_H
-#define RSMCORE_REGION_SET_H
+#pragma once
 
 #include "base/ranges.h"
 #include "pageswap/pageswap.h"
@@ -43,5 +42,3 @@ enum rsm_status rsmcore_regions_split_at_ends(uintptr_t start, uintptr_t end);
 void rsmcore_regions_remove(struct rsmcore_region *region);
 /** Take a region that is no longer on its extent out of the set, and free it. */
 void rsmcore_regions_discard(struct rsmcore_region *region);
-
-#endif

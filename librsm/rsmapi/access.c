@@ -160,72 +160,30 @@ static ALWAYS_INLINE int put(rsm_memseg_import_handle_t handle, off_t offset, vo
                                             .count = count});
 }
 
-RSM_API int rsm_memseg_import_get8(rsm_memseg_import_handle_t im_memseg, off_t offset,
-                                   uint8_t *datap, ulong_t rep_cnt)
-{
-    return get(im_memseg, offset, datap, ELEMENTS, 1, rep_cnt);
-}
-RSM_API_EXPORT(rsm_memseg_import_get8);
+/* rsm_memseg_import_get8() to rsm_memseg_import_put64() */
+#define ELEMENT_FORM(operation, bits)                                                              \
+    RSM_API(int, rsm_memseg_import_##operation##bits)                                              \
+    (rsm_memseg_import_handle_t im_memseg, off_t offset, uint##bits##_t * datap, ulong_t rep_cnt)  \
+    {                                                                                              \
+        return operation(im_memseg, offset, datap, ELEMENTS, (bits) / 8, rep_cnt);                 \
+    }
+ELEMENT_FORM(get, 8)
+ELEMENT_FORM(get, 16)
+ELEMENT_FORM(get, 32)
+ELEMENT_FORM(get, 64)
+ELEMENT_FORM(put, 8)
+ELEMENT_FORM(put, 16)
+ELEMENT_FORM(put, 32)
+ELEMENT_FORM(put, 64)
 
-RSM_API int rsm_memseg_import_get16(rsm_memseg_import_handle_t im_memseg, off_t offset,
-                                    uint16_t *datap, ulong_t rep_cnt)
-{
-    return get(im_memseg, offset, datap, ELEMENTS, 2, rep_cnt);
-}
-RSM_API_EXPORT(rsm_memseg_import_get16);
-
-RSM_API int rsm_memseg_import_get32(rsm_memseg_import_handle_t im_memseg, off_t offset,
-                                    uint32_t *datap, ulong_t rep_cnt)
-{
-    return get(im_memseg, offset, datap, ELEMENTS, 4, rep_cnt);
-}
-RSM_API_EXPORT(rsm_memseg_import_get32);
-
-RSM_API int rsm_memseg_import_get64(rsm_memseg_import_handle_t im_memseg, off_t offset,
-                                    uint64_t *datap, ulong_t rep_cnt)
-{
-    return get(im_memseg, offset, datap, ELEMENTS, 8, rep_cnt);
-}
-RSM_API_EXPORT(rsm_memseg_import_get64);
-
-RSM_API int rsm_memseg_import_get(rsm_memseg_import_handle_t im_memseg, off_t offset,
-                                  void *dst_addr, size_t length)
+RSM_API(int, rsm_memseg_import_get)
+(rsm_memseg_import_handle_t im_memseg, off_t offset, void *dst_addr, size_t length)
 {
     return get(im_memseg, offset, dst_addr, BLOCK, 1, length);
 }
-RSM_API_EXPORT(rsm_memseg_import_get);
 
-RSM_API int rsm_memseg_import_put8(rsm_memseg_import_handle_t im_memseg, off_t offset,
-                                   uint8_t *datap, ulong_t rep_cnt)
-{
-    return put(im_memseg, offset, datap, ELEMENTS, 1, rep_cnt);
-}
-RSM_API_EXPORT(rsm_memseg_import_put8);
-
-RSM_API int rsm_memseg_import_put16(rsm_memseg_import_handle_t im_memseg, off_t offset,
-                                    uint16_t *datap, ulong_t rep_cnt)
-{
-    return put(im_memseg, offset, datap, ELEMENTS, 2, rep_cnt);
-}
-RSM_API_EXPORT(rsm_memseg_import_put16);
-
-RSM_API int rsm_memseg_import_put32(rsm_memseg_import_handle_t im_memseg, off_t offset,
-                                    uint32_t *datap, ulong_t rep_cnt)
-{
-    return put(im_memseg, offset, datap, ELEMENTS, 4, rep_cnt);
-}
-RSM_API_EXPORT(rsm_memseg_import_put32);
-
-RSM_API int rsm_memseg_import_put64(rsm_memseg_import_handle_t im_memseg, off_t offset,
-                                    uint64_t *datap, ulong_t rep_cnt)
-{
-    return put(im_memseg, offset, datap, ELEMENTS, 8, rep_cnt);
-}
-RSM_API_EXPORT(rsm_memseg_import_put64);
-
-RSM_API int rsm_memseg_import_put(rsm_memseg_import_handle_t im_memseg, off_t offset,
-                                  void *src_addr, size_t length)
+RSM_API(int, rsm_memseg_import_put)
+(rsm_memseg_import_handle_t im_memseg, off_t offset, void *src_addr, size_t length)
 {
     return put(im_memseg, offset, src_addr, BLOCK, 1, length);
 }
-RSM_API_EXPORT(rsm_memseg_import_put);

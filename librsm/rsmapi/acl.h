@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file Access lists as programs hand them to publish and republish. */
-#ifndef RSMAPI_ACL_H
-#define RSMAPI_ACL_H
+/** @file Who may access a segment: access lists as programs hand them to publish and republish, and
+ *  the umask. */
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,4 +16,6 @@
 int rsmapi_acl_read(const rsmapi_access_entry_t *list, uint32_t count, bool loopback,
                     struct rsm_acl_entry *acl);
 
-#endif
+/** The process's umask, 0 to 0777, read without changing it: umask(2) can only swap it, which files
+ *  that other threads create would feel. */
+unsigned rsmapi_umask(void);

@@ -23,8 +23,8 @@ static int handle_of(const rsmapi_barrier_t *barrier, struct __rsm_memseg_import
 }
 
 /* All types cover the same: everything that goes through the handle. */
-RSM_API int rsm_memseg_import_init_barrier(rsm_memseg_import_handle_t im_memseg,
-                                           rsm_barrier_type_t type, rsmapi_barrier_t *barrier)
+RSM_API(int, rsm_memseg_import_init_barrier)
+(rsm_memseg_import_handle_t im_memseg, rsm_barrier_type_t type, rsmapi_barrier_t *barrier)
 {
     (void)type;
     if (!rsmapi_is_import(im_memseg))
@@ -37,9 +37,8 @@ RSM_API int rsm_memseg_import_init_barrier(rsm_memseg_import_handle_t im_memseg,
     atomic_store(&im_memseg->has_barrier, true);
     return RSM_SUCCESS;
 }
-RSM_API_EXPORT(rsm_memseg_import_init_barrier);
 
-RSM_API int rsm_memseg_import_open_barrier(rsmapi_barrier_t *barrier)
+RSM_API(int, rsm_memseg_import_open_barrier)(rsmapi_barrier_t *barrier)
 {
     struct __rsm_memseg_import_handle *handle;
     int error = handle_of(barrier, &handle);
@@ -49,9 +48,8 @@ RSM_API int rsm_memseg_import_open_barrier(rsmapi_barrier_t *barrier)
     barrier->gnum = OPENED;
     return RSM_SUCCESS;
 }
-RSM_API_EXPORT(rsm_memseg_import_open_barrier);
 
-RSM_API int rsm_memseg_import_order_barrier(rsmapi_barrier_t *barrier)
+RSM_API(int, rsm_memseg_import_order_barrier)(rsmapi_barrier_t *barrier)
 {
     struct __rsm_memseg_import_handle *handle;
     int error = handle_of(barrier, &handle);
@@ -59,9 +57,8 @@ RSM_API int rsm_memseg_import_order_barrier(rsmapi_barrier_t *barrier)
         return error;
     return rsmapi_error(RSMAPI_ORDER, rsmcore_import_order(handle->core));
 }
-RSM_API_EXPORT(rsm_memseg_import_order_barrier);
 
-RSM_API int rsm_memseg_import_close_barrier(rsmapi_barrier_t *barrier)
+RSM_API(int, rsm_memseg_import_close_barrier)(rsmapi_barrier_t *barrier)
 {
     struct __rsm_memseg_import_handle *handle;
     int error = handle_of(barrier, &handle);
@@ -72,9 +69,8 @@ RSM_API int rsm_memseg_import_close_barrier(rsmapi_barrier_t *barrier)
     struct rsmcore_barrier opened = {.failures = (uint32_t)(uintptr_t)barrier->privdata};
     return rsmapi_error(RSMAPI_CLOSE, rsmcore_barrier_close(handle->core, opened));
 }
-RSM_API_EXPORT(rsm_memseg_import_close_barrier);
 
-RSM_API int rsm_memseg_import_destroy_barrier(rsmapi_barrier_t *barrier)
+RSM_API(int, rsm_memseg_import_destroy_barrier)(rsmapi_barrier_t *barrier)
 {
     struct __rsm_memseg_import_handle *handle;
     int error = handle_of(barrier, &handle);
@@ -84,10 +80,9 @@ RSM_API int rsm_memseg_import_destroy_barrier(rsmapi_barrier_t *barrier)
     barrier->seg = NULL;
     return RSM_SUCCESS;
 }
-RSM_API_EXPORT(rsm_memseg_import_destroy_barrier);
 
-RSM_API int rsm_memseg_import_get_mode(rsm_memseg_import_handle_t im_memseg,
-                                       rsm_barrier_mode_t *mode)
+RSM_API(int, rsm_memseg_import_get_mode)
+(rsm_memseg_import_handle_t im_memseg, rsm_barrier_mode_t *mode)
 {
     if (!rsmapi_is_import(im_memseg))
         return RSMERR_BAD_SEG_HNDL;
@@ -96,10 +91,9 @@ RSM_API int rsm_memseg_import_get_mode(rsm_memseg_import_handle_t im_memseg,
     *mode = (rsm_barrier_mode_t)atomic_load(&im_memseg->mode);
     return RSM_SUCCESS;
 }
-RSM_API_EXPORT(rsm_memseg_import_get_mode);
 
-RSM_API int rsm_memseg_import_set_mode(rsm_memseg_import_handle_t im_memseg,
-                                       rsm_barrier_mode_t mode)
+RSM_API(int, rsm_memseg_import_set_mode)
+(rsm_memseg_import_handle_t im_memseg, rsm_barrier_mode_t mode)
 {
     if (!rsmapi_is_import(im_memseg))
         return RSMERR_BAD_SEG_HNDL;
@@ -108,4 +102,3 @@ RSM_API int rsm_memseg_import_set_mode(rsm_memseg_import_handle_t im_memseg,
     atomic_store(&im_memseg->mode, (uint32_t)mode);
     return RSM_SUCCESS;
 }
-RSM_API_EXPORT(rsm_memseg_import_set_mode);

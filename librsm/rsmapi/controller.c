@@ -23,8 +23,6 @@ static pthread_mutex_t opening_lock = PTHREAD_MUTEX_INITIALIZER;
  * no call of the core is made. */
 static struct __rsmapi_controller_handle *controllers;
 
-/* ---------------------------------------------------------------- fork */
-
 /* The thread that opens a controller is the parent's. */
 static void after_fork_in_child(void)
 {
@@ -32,8 +30,6 @@ static void after_fork_in_child(void)
 }
 
 RSMCORE_FORK_PART(controllers_lock, RSMCORE_FORK_CONTROLLERS, after_fork_in_child);
-
-/* ---------------------------------------------------------------- names */
 
 struct controller_name {
     char type[MAXNAMELEN];
@@ -144,7 +140,7 @@ static int open_once(const char *text, const struct controller_name *name,
     return error;
 }
 
-RSM_API int rsm_get_controller(char *name, rsmapi_controller_handle_t *controller)
+RSM_API(int, rsm_get_controller)(char *name, rsmapi_controller_handle_t *controller)
 {
     struct controller_name wanted;
     const char *text = name == NULL ? LOOPBACK : name;
@@ -161,7 +157,6 @@ RSM_API int rsm_get_controller(char *name, rsmapi_controller_handle_t *controlle
         *controller = found;
     return error;
 }
-RSM_API_EXPORT(rsm_get_controller);
 
 /* What the program's word size can express of a limit. */
 static size_t limit(uint64_t value)
@@ -169,7 +164,8 @@ static size_t limit(uint64_t value)
     return (size_t)(value < SIZE_MAX ? value : SIZE_MAX);
 }
 
-RSM_API int rsm_get_controller_attr(rsmapi_controller_handle_t chdl, rsmapi_controller_attr_t *attr)
+RSM_API(int, rsm_get_controller_attr)
+(rsmapi_controller_handle_t chdl, rsmapi_controller_attr_t *attr)
 {
     if (!rsmapi_is_controller(chdl))
         return RSMERR_BAD_CTLR_HNDL;
@@ -189,7 +185,6 @@ RSM_API int rsm_get_controller_attr(rsmapi_controller_handle_t chdl, rsmapi_cont
     };
     return RSM_SUCCESS;
 }
-RSM_API_EXPORT(rsm_get_controller_attr);
 
 static bool is_unused(const struct __rsmapi_controller_handle *controller)
 {
@@ -203,7 +198,7 @@ static void close_unused(struct __rsmapi_controller_handle *unused)
     free(unused);
 }
 
-RSM_API int rsm_release_controller(rsmapi_controller_handle_t chdl)
+RSM_API(int, rsm_release_controller)(rsmapi_controller_handle_t chdl)
 {
     int error = RSMERR_BAD_CTLR_HNDL;
     bool unused = false;
@@ -223,7 +218,6 @@ RSM_API int rsm_release_controller(rsmapi_controller_handle_t chdl)
         close_unused(chdl);
     return error;
 }
-RSM_API_EXPORT(rsm_release_controller);
 
 void rsmapi_controller_hold(struct __rsmapi_controller_handle *controller)
 {

@@ -6,7 +6,6 @@
 #include "rsmapi/export.h"
 #include "rsmapi/handle.h"
 #include "rsmapi/status.h"
-#include "rsmapi/umask.h"
 
 #define CREATION_MODE 0777u
 
@@ -23,9 +22,9 @@ static bool too_long(const struct rsmcore_controller *controller, size_t size)
 }
 
 /* RSM_CREATE_SEG_DONTWAIT needs nothing done: librsm never waits for resources. */
-RSM_API int rsm_memseg_export_create(rsmapi_controller_handle_t controller,
-                                     rsm_memseg_export_handle_t *memseg, void *vaddr, size_t size,
-                                     uint_t flags)
+RSM_API(int, rsm_memseg_export_create)
+(rsmapi_controller_handle_t controller, rsm_memseg_export_handle_t *memseg, void *vaddr,
+ size_t size, uint_t flags)
 {
     if (!rsmapi_is_controller(controller))
         return RSMERR_BAD_CTLR_HNDL;
@@ -56,9 +55,8 @@ RSM_API int rsm_memseg_export_create(rsmapi_controller_handle_t controller,
     *memseg = made;
     return RSM_SUCCESS;
 }
-RSM_API_EXPORT(rsm_memseg_export_create);
 
-RSM_API int rsm_memseg_export_destroy(rsm_memseg_export_handle_t memseg)
+RSM_API(int, rsm_memseg_export_destroy)(rsm_memseg_export_handle_t memseg)
 {
     if (!rsmapi_is_export(memseg))
         return RSMERR_BAD_SEG_HNDL;
@@ -72,7 +70,6 @@ RSM_API int rsm_memseg_export_destroy(rsm_memseg_export_handle_t memseg)
     free(memseg);
     return RSM_SUCCESS;
 }
-RSM_API_EXPORT(rsm_memseg_export_destroy);
 
 /* 0 asks the system for an id. rsmd refuses what it assigns itself; the other ranges are reserved
  * for the system's own users of shared memory, and kept from programs here. */
@@ -81,10 +78,9 @@ static bool reserved(rsm_memseg_id_t id)
     return id != 0 && (id <= RSM_DLPI_ID_END || id >= RSM_USER_APP_ID_BASE);
 }
 
-RSM_API int rsm_memseg_export_publish(rsm_memseg_export_handle_t memseg,
-                                      rsm_memseg_id_t *segment_id,
-                                      rsmapi_access_entry_t access_list[],
-                                      uint_t access_list_length)
+RSM_API(int, rsm_memseg_export_publish)
+(rsm_memseg_export_handle_t memseg, rsm_memseg_id_t *segment_id,
+ rsmapi_access_entry_t access_list[], uint_t access_list_length)
 {
     struct rsm_acl_entry acl[RSM_PROTO_ACL_MAX];
     if (segment_id == NULL)
@@ -111,11 +107,9 @@ RSM_API int rsm_memseg_export_publish(rsm_memseg_export_handle_t memseg,
         *segment_id = id;
     return rsmapi_error(RSMAPI_PUBLISH, status);
 }
-RSM_API_EXPORT(rsm_memseg_export_publish);
 
-RSM_API int rsm_memseg_export_republish(rsm_memseg_export_handle_t memseg,
-                                        rsmapi_access_entry_t access_list[],
-                                        uint_t access_list_length)
+RSM_API(int, rsm_memseg_export_republish)
+(rsm_memseg_export_handle_t memseg, rsmapi_access_entry_t access_list[], uint_t access_list_length)
 {
     struct rsm_acl_entry acl[RSM_PROTO_ACL_MAX];
     if (!rsmapi_is_export(memseg))
@@ -132,7 +126,6 @@ RSM_API int rsm_memseg_export_republish(rsm_memseg_export_handle_t memseg,
     return rsmapi_error(RSMAPI_PUBLISH,
                         rsmcore_export_republish(memseg->core, acl, access_list_length));
 }
-RSM_API_EXPORT(rsm_memseg_export_republish);
 
 /* Begin to unpublish; from then on until it has ended no poll descriptor is given. Where the daemon
  * has died there is still memory to be taken back. */
@@ -145,7 +138,7 @@ static bool may_unpublish(rsm_memseg_export_handle_t memseg, bool published)
     return may;
 }
 
-RSM_API int rsm_memseg_export_unpublish(rsm_memseg_export_handle_t memseg)
+RSM_API(int, rsm_memseg_export_unpublish)(rsm_memseg_export_handle_t memseg)
 {
     if (!rsmapi_is_export(memseg))
         return RSMERR_BAD_SEG_HNDL;
@@ -160,10 +153,9 @@ RSM_API int rsm_memseg_export_unpublish(rsm_memseg_export_handle_t memseg)
     pthread_mutex_unlock(&memseg->segment.lock);
     return error;
 }
-RSM_API_EXPORT(rsm_memseg_export_unpublish);
 
-RSM_API int rsm_memseg_export_rebind(rsm_memseg_export_handle_t memseg, void *vaddr, offset_t off,
-                                     size_t size)
+RSM_API(int, rsm_memseg_export_rebind)
+(rsm_memseg_export_handle_t memseg, void *vaddr, offset_t off, size_t size)
 {
     (void)off; /* documented as reserved */
     if (!rsmapi_is_export(memseg))
@@ -180,4 +172,3 @@ RSM_API int rsm_memseg_export_rebind(rsm_memseg_export_handle_t memseg, void *va
         return RSMERR_BAD_ADDR;
     return rsmapi_error(RSMAPI_PUBLISH, rsmcore_export_rebind(memseg->core, vaddr));
 }
-RSM_API_EXPORT(rsm_memseg_export_rebind);

@@ -7,8 +7,7 @@
  * that take either kind of segment can distinguish them. The tag is cleared before a handle is
  * freed; using a freed handle is undefined all the same.
  */
-#ifndef RSMAPI_HANDLE_H
-#define RSMAPI_HANDLE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,6 +19,7 @@
 #include "core/export.h"
 #include "core/import.h"
 #include "rsm/rsmapi.h"
+#include "rsm/transport.h"
 
 enum {
     RSMAPI_TAG_CONTROLLER = 0x4c52544e,
@@ -133,4 +133,13 @@ void rsmapi_controller_drop(struct __rsmapi_controller_handle *controller);
 /** Bytes of a page: the alignment that RSMAPI asks of memory and offsets. */
 size_t rsmapi_page_size(void);
 
-#endif
+/** Ids that access lists may name and that a topology shows. The core has ids up to
+ *  RSM_NODE_ID_MAX; programs size their tables by this. */
+enum { RSMAPI_NODE_ID_MAX = 64 };
+
+/** Bits other than RSM_PERM_READ and RSM_PERM_WRITE do not matter. */
+static inline uint32_t rsmapi_rights(rsm_permission_t permission)
+{
+    return ((permission & RSM_PERM_READ) != 0 ? RSM_RIGHT_READ : 0) |
+           ((permission & RSM_PERM_WRITE) != 0 ? RSM_RIGHT_WRITE : 0);
+}

@@ -4,7 +4,6 @@
 
 #include "rsmapi/export.h"
 #include "rsmapi/handle.h"
-#include "rsmapi/rights.h"
 #include "rsmapi/status.h"
 
 static void init_import(struct __rsm_memseg_import_handle *handle, uint32_t rights)
@@ -19,9 +18,9 @@ static void init_import(struct __rsm_memseg_import_handle *handle, uint32_t righ
     atomic_init(&handle->mode, RSM_BARRIER_MODE_IMPLICIT);
 }
 
-RSM_API int rsm_memseg_import_connect(rsmapi_controller_handle_t controller, rsm_node_id_t node_id,
-                                      rsm_memseg_id_t segment_id, rsm_permission_t perm,
-                                      rsm_memseg_import_handle_t *im_memseg)
+RSM_API(int, rsm_memseg_import_connect)
+(rsmapi_controller_handle_t controller, rsm_node_id_t node_id, rsm_memseg_id_t segment_id,
+ rsm_permission_t perm, rsm_memseg_import_handle_t *im_memseg)
 {
     if (!rsmapi_is_controller(controller))
         return RSMERR_BAD_CTLR_HNDL;
@@ -45,9 +44,8 @@ RSM_API int rsm_memseg_import_connect(rsmapi_controller_handle_t controller, rsm
     *im_memseg = made;
     return RSM_SUCCESS;
 }
-RSM_API_EXPORT(rsm_memseg_import_connect);
 
-RSM_API int rsm_memseg_import_disconnect(rsm_memseg_import_handle_t im_memseg)
+RSM_API(int, rsm_memseg_import_disconnect)(rsm_memseg_import_handle_t im_memseg)
 {
     int error = RSM_SUCCESS;
     if (!rsmapi_is_import(im_memseg))
@@ -65,4 +63,3 @@ RSM_API int rsm_memseg_import_disconnect(rsm_memseg_import_handle_t im_memseg)
     free(im_memseg);
     return RSM_SUCCESS;
 }
-RSM_API_EXPORT(rsm_memseg_import_disconnect);

@@ -6,9 +6,9 @@
 #include "rsmapi/handle.h"
 #include "rsmapi/status.h"
 
-RSM_API int rsm_create_localmemory_handle(rsmapi_controller_handle_t controller,
-                                          rsm_localmemory_handle_t *localmemory,
-                                          caddr_t local_vaddr, size_t length)
+RSM_API(int, rsm_create_localmemory_handle)
+(rsmapi_controller_handle_t controller, rsm_localmemory_handle_t *localmemory, caddr_t local_vaddr,
+ size_t length)
 {
     if ((uintptr_t)local_vaddr % rsmapi_page_size() != 0)
         return RSMERR_BAD_ADDR;
@@ -37,10 +37,9 @@ RSM_API int rsm_create_localmemory_handle(rsmapi_controller_handle_t controller,
     *localmemory = made;
     return RSM_SUCCESS;
 }
-RSM_API_EXPORT(rsm_create_localmemory_handle);
 
-RSM_API int rsm_free_localmemory_handle(rsmapi_controller_handle_t controller,
-                                        rsm_localmemory_handle_t localmemory)
+RSM_API(int, rsm_free_localmemory_handle)
+(rsmapi_controller_handle_t controller, rsm_localmemory_handle_t localmemory)
 {
     if (!rsmapi_is_controller(controller))
         return RSMERR_BAD_CTLR_HNDL;
@@ -53,4 +52,3 @@ RSM_API int rsm_free_localmemory_handle(rsmapi_controller_handle_t controller,
     free(localmemory);
     return RSM_SUCCESS;
 }
-RSM_API_EXPORT(rsm_free_localmemory_handle);

@@ -2,7 +2,6 @@
 /* rsm_memseg_import_map(3RSM), rsm_memseg_import_unmap(3RSM) */
 #include "rsmapi/export.h"
 #include "rsmapi/handle.h"
-#include "rsmapi/rights.h"
 #include "rsmapi/status.h"
 
 /* What a program asks of a mapping, in its own terms. */
@@ -73,9 +72,9 @@ static int map_locked(struct __rsm_memseg_import_handle *handle, void **address,
     return RSM_SUCCESS;
 }
 
-RSM_API int rsm_memseg_import_map(rsm_memseg_import_handle_t im_memseg, void **address,
-                                  rsm_attribute_t attr, rsm_permission_t perm, off_t offset,
-                                  size_t length)
+RSM_API(int, rsm_memseg_import_map)
+(rsm_memseg_import_handle_t im_memseg, void **address, rsm_attribute_t attr, rsm_permission_t perm,
+ off_t offset, size_t length)
 {
     struct map_request request = {.attr = attr, .perm = perm, .offset = offset, .length = length};
     if (im_memseg == NULL)
@@ -89,7 +88,6 @@ RSM_API int rsm_memseg_import_map(rsm_memseg_import_handle_t im_memseg, void **a
     pthread_mutex_unlock(&im_memseg->segment.lock);
     return error;
 }
-RSM_API_EXPORT(rsm_memseg_import_map);
 
 /* Called with the handle's lock held. */
 static int unmap_locked(struct __rsm_memseg_import_handle *handle)
@@ -106,7 +104,7 @@ static int unmap_locked(struct __rsm_memseg_import_handle *handle)
     return RSM_SUCCESS;
 }
 
-RSM_API int rsm_memseg_import_unmap(rsm_memseg_import_handle_t im_memseg)
+RSM_API(int, rsm_memseg_import_unmap)(rsm_memseg_import_handle_t im_memseg)
 {
     if (!rsmapi_is_import(im_memseg))
         return RSMERR_BAD_SEG_HNDL;
@@ -115,4 +113,3 @@ RSM_API int rsm_memseg_import_unmap(rsm_memseg_import_handle_t im_memseg)
     pthread_mutex_unlock(&im_memseg->segment.lock);
     return error;
 }
-RSM_API_EXPORT(rsm_memseg_import_unmap);

@@ -91,7 +91,7 @@ static enum rsm_status refer(struct rsmapi_segment *segment, int fd)
     return status;
 }
 
-RSM_API int rsm_memseg_get_pollfd(void *memseg, struct pollfd *pollfd)
+RSM_API(int, rsm_memseg_get_pollfd)(void *memseg, struct pollfd *pollfd)
 {
     int fd;
     enum rsm_status status = RSM_ST_STALE;
@@ -110,9 +110,8 @@ RSM_API int rsm_memseg_get_pollfd(void *memseg, struct pollfd *pollfd)
     }
     return rsmapi_error(RSMAPI_WAIT, status);
 }
-RSM_API_EXPORT(rsm_memseg_get_pollfd);
 
-RSM_API int rsm_memseg_release_pollfd(void *memseg)
+RSM_API(int, rsm_memseg_release_pollfd)(void *memseg)
 {
     struct rsmapi_segment *segment = rsmapi_segment_of(memseg);
     if (segment == NULL)
@@ -123,7 +122,6 @@ RSM_API int rsm_memseg_release_pollfd(void *memseg)
     pthread_mutex_unlock(&segment->lock);
     return RSM_SUCCESS;
 }
-RSM_API_EXPORT(rsm_memseg_release_pollfd);
 
 /* A program may have asked for more than POLLRDNORM; the answer for a segment is that, POLLHUP or
  * nothing. Take one event from it. Called with consuming_lock held. */
@@ -195,7 +193,8 @@ static int slice(int left, bool segments)
 }
 
 /* Where every event was taken by another thread, waiting goes on for the rest of the time. */
-RSM_API int rsm_intr_signal_wait_pollfd(struct pollfd fds[], nfds_t nfds, int timeout, int *numfdsp)
+RSM_API(int, rsm_intr_signal_wait_pollfd)
+(struct pollfd fds[], nfds_t nfds, int timeout, int *numfdsp)
 {
     int ready;
     if (numfdsp != NULL)
@@ -213,4 +212,3 @@ RSM_API int rsm_intr_signal_wait_pollfd(struct pollfd fds[], nfds_t nfds, int ti
         *numfdsp = ready;
     return error;
 }
-RSM_API_EXPORT(rsm_intr_signal_wait_pollfd);

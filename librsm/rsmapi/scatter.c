@@ -122,14 +122,12 @@ static int scatter_gather(rsm_scat_gath_t *sg_io, uint32_t right)
     return error;
 }
 
-RSM_API int rsm_memseg_import_putv(rsm_scat_gath_t *sg_io)
+RSM_API(int, rsm_memseg_import_putv)(rsm_scat_gath_t *sg_io)
 {
     return scatter_gather(sg_io, RSM_RIGHT_WRITE);
 }
-RSM_API_EXPORT(rsm_memseg_import_putv);
 
-RSM_API int rsm_memseg_import_getv(rsm_scat_gath_t *sg_io)
+RSM_API(int, rsm_memseg_import_getv)(rsm_scat_gath_t *sg_io)
 {
     return scatter_gather(sg_io, RSM_RIGHT_READ);
 }
-RSM_API_EXPORT(rsm_memseg_import_getv);

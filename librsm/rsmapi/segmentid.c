@@ -71,7 +71,7 @@ static int parse_line(char *line, const char *appid, rsm_memseg_id_t *baseid, ui
     return RSM_SUCCESS;
 }
 
-RSM_API int rsm_get_segmentid_range(const char *appid, rsm_memseg_id_t *baseid, uint32_t *length)
+RSM_API(int, rsm_get_segmentid_range)(const char *appid, rsm_memseg_id_t *baseid, uint32_t *length)
 {
     char line[LINE_PIECE];
     if (appid == NULL || baseid == NULL || length == NULL)
@@ -87,4 +87,3 @@ RSM_API int rsm_get_segmentid_range(const char *appid, rsm_memseg_id_t *baseid, 
     fclose(file);
     return result;
 }
-RSM_API_EXPORT(rsm_get_segmentid_range);

@@ -4,7 +4,7 @@
 #include "rsmapi/handle.h"
 #include "rsmapi/status.h"
 
-RSM_API int rsm_intr_signal_post(void *memseg, uint_t flags)
+RSM_API(int, rsm_intr_signal_post)(void *memseg, uint_t flags)
 {
     struct rsmapi_segment *segment = rsmapi_segment_of(memseg);
     bool coalesce = (flags & RSM_SIGPOST_NO_ACCUMULATE) != 0;
@@ -15,9 +15,8 @@ RSM_API int rsm_intr_signal_post(void *memseg, uint_t flags)
         return rsmapi_error(RSMAPI_POST, rsmcore_import_post(import->core, coalesce));
     return rsmapi_error(RSMAPI_POST, rsmcore_event_post(segment->event, coalesce));
 }
-RSM_API_EXPORT(rsm_intr_signal_post);
 
-RSM_API int rsm_intr_signal_wait(void *memseg, int timeout)
+RSM_API(int, rsm_intr_signal_wait)(void *memseg, int timeout)
 {
     struct rsmapi_segment *segment = rsmapi_segment_of(memseg);
     if (segment == NULL)
@@ -29,4 +28,3 @@ RSM_API int rsm_intr_signal_wait(void *memseg, int timeout)
         status = RSM_ST_NO_RESOURCES;
     return rsmapi_error(RSMAPI_WAIT, status);
 }
-RSM_API_EXPORT(rsm_intr_signal_wait);

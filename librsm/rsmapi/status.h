@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file From the core's status to RSMAPI's error codes. */
-#ifndef RSMAPI_STATUS_H
-#define RSMAPI_STATUS_H
+#pragma once
 
 #include "rsm/transport.h"
 
@@ -22,5 +21,3 @@ enum rsmapi_family {
 
 /** The RSMERR_ code, or RSM_SUCCESS for RSM_ST_OK. */
 int rsmapi_error(enum rsmapi_family family, enum rsm_status status);
-
-#endif

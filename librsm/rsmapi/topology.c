@@ -6,7 +6,7 @@
 
 #include "core/controller.h"
 #include "rsmapi/export.h"
-#include "rsmapi/node.h"
+#include "rsmapi/handle.h"
 #include "rsmapi/status.h"
 #include "rsm/rsmapi.h"
 
@@ -80,7 +80,7 @@ static void fill_block(rsm_topology_t *block, const struct rsmcore_topology *fro
     }
 }
 
-RSM_API int rsm_get_interconnect_topology(rsm_topology_t **topology_data)
+RSM_API(int, rsm_get_interconnect_topology)(rsm_topology_t **topology_data)
 {
     struct rsmcore_topology *snapshot;
     if (topology_data == NULL)
@@ -96,10 +96,8 @@ RSM_API int rsm_get_interconnect_topology(rsm_topology_t **topology_data)
     *topology_data = block;
     return block != NULL ? RSM_SUCCESS : RSMERR_INSUFFICIENT_MEM;
 }
-RSM_API_EXPORT(rsm_get_interconnect_topology);
 
-RSM_API void rsm_free_interconnect_topology(rsm_topology_t *topology_data)
+RSM_API(void, rsm_free_interconnect_topology)(rsm_topology_t *topology_data)
 {
     free(topology_data);
 }
-RSM_API_EXPORT(rsm_free_interconnect_topology);

@@ -17,200 +17,127 @@ static void absent(sci_error_t *error)
     refuse(error, SCI_ERR_NOT_IMPLEMENTED);
 }
 
-SISCI_API unsigned int SCIGetCSRRegister(sci_desc_t sd, unsigned int localAdapterNo,
-                                         unsigned int SCINodeId, unsigned int CSROffset,
-                                         unsigned int flags, sci_error_t *error)
+/* A function that returns nothing, with all its parameters but the last. */
+#define ABSENT(name, ...)                                                                          \
+    SISCI_API(void, name)(__VA_ARGS__, sci_error_t * error)                                        \
+    {                                                                                              \
+        absent(error);                                                                             \
+    }
+
+SISCI_API(unsigned int, SCIGetCSRRegister)
+(sci_desc_t sd, unsigned int localAdapterNo, unsigned int SCINodeId, unsigned int CSROffset,
+ unsigned int flags, sci_error_t *error)
 {
     absent(error);
     return 0;
 }
-SISCI_EXPORT(SCIGetCSRRegister);
 
-SISCI_API void SCISetCSRRegister(sci_desc_t sd, unsigned int localAdapterNo, unsigned int SCINodeId,
-                                 unsigned int CSROffset, unsigned int CSRValue, unsigned int flags,
-                                 sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCISetCSRRegister);
+ABSENT(SCISetCSRRegister, sci_desc_t sd, unsigned int localAdapterNo, unsigned int SCINodeId,
+       unsigned int CSROffset, unsigned int CSRValue, unsigned int flags)
 
-SISCI_API unsigned int SCIGetLocalCSR(sci_desc_t sd, unsigned int localAdapterNo,
-                                      unsigned int CSROffset, unsigned int flags,
-                                      sci_error_t *error)
+SISCI_API(unsigned int, SCIGetLocalCSR)
+(sci_desc_t sd, unsigned int localAdapterNo, unsigned int CSROffset, unsigned int flags,
+ sci_error_t *error)
 {
     absent(error);
     return 0;
 }
-SISCI_EXPORT(SCIGetLocalCSR);
 
-SISCI_API void SCISetLocalCSR(sci_desc_t sd, unsigned int localAdapterNo, unsigned int CSROffset,
-                              unsigned int CSRValue, unsigned int flags, sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCISetLocalCSR);
+ABSENT(SCISetLocalCSR, sci_desc_t sd, unsigned int localAdapterNo, unsigned int CSROffset,
+       unsigned int CSRValue, unsigned int flags)
 
 /* Transfers are by the processor or the fabric's adapter: there is no engine to be chosen. */
 
-SISCI_API void SCIRequestDMAChannel(sci_desc_t sd, sci_dma_channel_t *channel,
-                                    unsigned int localAdapterNo, sci_dma_type_t type,
-                                    unsigned int channelId, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIRequestDMAChannel)
+(sci_desc_t sd, sci_dma_channel_t *channel, unsigned int localAdapterNo, sci_dma_type_t type,
+ unsigned int channelId, unsigned int flags, sci_error_t *error)
 {
     if (channel != NULL)
         *channel = NULL;
     absent(error);
 }
-SISCI_EXPORT(SCIRequestDMAChannel);
 
-SISCI_API void SCIReturnDMAChannel(sci_dma_channel_t channel, sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCIReturnDMAChannel);
+ABSENT(SCIReturnDMAChannel, sci_dma_channel_t channel)
 
-SISCI_API void SCIAssignDMAChannel(sci_dma_channel_t channel, sci_dma_queue_t dq,
-                                   unsigned int flags, sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCIAssignDMAChannel);
+ABSENT(SCIAssignDMAChannel, sci_dma_channel_t channel, sci_dma_queue_t dq, unsigned int flags)
 
-SISCI_API void SCIRegisterInterruptFlag(unsigned int localAdapterNo,
-                                        sci_local_interrupt_t *interrupt,
-                                        sci_local_segment_t segment, unsigned int offset,
-                                        sci_cb_interrupt_t callback, void *callbackArg,
-                                        unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIRegisterInterruptFlag)
+(unsigned int localAdapterNo, sci_local_interrupt_t *interrupt, sci_local_segment_t segment,
+ unsigned int offset, sci_cb_interrupt_t callback, void *callbackArg, unsigned int flags,
+ sci_error_t *error)
 {
     if (interrupt != NULL)
         *interrupt = NULL;
     absent(error);
 }
-SISCI_EXPORT(SCIRegisterInterruptFlag);
 
-SISCI_API void SCIEnableConditionalInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
-                                             sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCIEnableConditionalInterrupt);
+ABSENT(SCIEnableConditionalInterrupt, sci_local_interrupt_t interrupt, unsigned int flags)
 
-SISCI_API void SCIDisableConditionalInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
-                                              sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCIDisableConditionalInterrupt);
+ABSENT(SCIDisableConditionalInterrupt, sci_local_interrupt_t interrupt, unsigned int flags)
 
-SISCI_API void SCIGetConditionalInterruptTrigCounter(sci_local_interrupt_t interrupt,
-                                                     unsigned int *interruptTrigCounter,
-                                                     unsigned int flags, sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCIGetConditionalInterruptTrigCounter);
+ABSENT(SCIGetConditionalInterruptTrigCounter, sci_local_interrupt_t interrupt,
+       unsigned int *interruptTrigCounter, unsigned int flags)
 
-SISCI_API void SCIConnectSCISpace(sci_desc_t sd, unsigned int localAdapterNo,
-                                  sci_remote_segment_t *segment, sci_address_t address,
-                                  unsigned int size, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIConnectSCISpace)
+(sci_desc_t sd, unsigned int localAdapterNo, sci_remote_segment_t *segment, sci_address_t address,
+ unsigned int size, unsigned int flags, sci_error_t *error)
 {
     if (segment != NULL)
         *segment = NULL;
     refuse(error, SCI_ERR_ACCESS);
 }
-SISCI_EXPORT(SCIConnectSCISpace);
 
-SISCI_API void SCIBorrowDevice(sci_desc_t sd, sci_device_t *device, unsigned long long fdid,
-                               unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIBorrowDevice)
+(sci_desc_t sd, sci_device_t *device, unsigned long long fdid, unsigned int flags,
+ sci_error_t *error)
 {
     if (device != NULL)
         *device = NULL;
     absent(error);
 }
-SISCI_EXPORT(SCIBorrowDevice);
 
-SISCI_API void SCIReturnDevice(sci_device_t device, unsigned int flags, sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCIReturnDevice);
+ABSENT(SCIReturnDevice, sci_device_t device, unsigned int flags)
 
-SISCI_API unsigned long long SCIGetFabricDeviceId(sci_device_t device)
+SISCI_API(unsigned long long, SCIGetFabricDeviceId)(sci_device_t device)
 {
     return 0;
 }
-SISCI_EXPORT(SCIGetFabricDeviceId);
 
-SISCI_API size_t SCIGetDeviceList(sci_desc_t sd, unsigned int *fdids, size_t length,
-                                  const void *filter, unsigned int flags, sci_error_t *error)
+SISCI_API(size_t, SCIGetDeviceList)
+(sci_desc_t sd, unsigned int *fdids, size_t length, const void *filter, unsigned int flags,
+ sci_error_t *error)
 {
     absent(error);
     return 0;
 }
-SISCI_EXPORT(SCIGetDeviceList);
 
-SISCI_API void SCIRegisterPCIeRequester(sci_desc_t sd, unsigned int localAdapterNo,
-                                        unsigned int bus, unsigned int devfn, unsigned int flags,
-                                        sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCIRegisterPCIeRequester);
+ABSENT(SCIRegisterPCIeRequester, sci_desc_t sd, unsigned int localAdapterNo, unsigned int bus,
+       unsigned int devfn, unsigned int flags)
 
-SISCI_API void SCIUnregisterPCIeRequester(sci_desc_t sd, unsigned int localAdapterNo,
-                                          unsigned int bus, unsigned int devfn, unsigned int flags,
-                                          sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCIUnregisterPCIeRequester);
+ABSENT(SCIUnregisterPCIeRequester, sci_desc_t sd, unsigned int localAdapterNo, unsigned int bus,
+       unsigned int devfn, unsigned int flags)
 
-SISCI_API void SCIMapLocalSegmentForDevice(sci_local_segment_t segment, unsigned int localAdapterNo,
-                                           sci_device_t device, sci_ioaddr_t *ioaddress,
-                                           size_t offset, size_t size, unsigned int flags,
-                                           sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCIMapLocalSegmentForDevice);
+ABSENT(SCIMapLocalSegmentForDevice, sci_local_segment_t segment, unsigned int localAdapterNo,
+       sci_device_t device, sci_ioaddr_t *ioaddress, size_t offset, size_t size, unsigned int flags)
 
-SISCI_API void SCIUnmapLocalSegmentForDevice(sci_local_segment_t segment,
-                                             unsigned int localAdapterNo, sci_device_t device,
-                                             unsigned int flags, sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCIUnmapLocalSegmentForDevice);
+ABSENT(SCIUnmapLocalSegmentForDevice, sci_local_segment_t segment, unsigned int localAdapterNo,
+       sci_device_t device, unsigned int flags)
 
-SISCI_API void SCIMapRemoteSegmentForDevice(sci_remote_segment_t segment, sci_device_t device,
-                                            sci_ioaddr_t *ioaddress, size_t offset, size_t size,
-                                            unsigned int flags, sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCIMapRemoteSegmentForDevice);
+ABSENT(SCIMapRemoteSegmentForDevice, sci_remote_segment_t segment, sci_device_t device,
+       sci_ioaddr_t *ioaddress, size_t offset, size_t size, unsigned int flags)
 
-SISCI_API void SCIUnmapRemoteSegmentForDevice(sci_remote_segment_t segment, sci_device_t device,
-                                              unsigned int flags, sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCIUnmapRemoteSegmentForDevice);
+ABSENT(SCIUnmapRemoteSegmentForDevice, sci_remote_segment_t segment, sci_device_t device,
+       unsigned int flags)
 
-SISCI_API void SCICreateDeviceSegment(sci_device_t device, unsigned int segmentId, size_t size,
-                                      unsigned int memoryType, unsigned int access,
-                                      unsigned int flags, sci_error_t *error)
-{
-    absent(error);
-}
-SISCI_EXPORT(SCICreateDeviceSegment);
+ABSENT(SCICreateDeviceSegment, sci_device_t device, unsigned int segmentId, size_t size,
+       unsigned int memoryType, unsigned int access, unsigned int flags)
 
-SISCI_API void SCIConnectDeviceSegment(sci_device_t device, sci_remote_segment_t *segment,
-                                       unsigned int segmentId, unsigned int memoryType,
-                                       sci_cb_remote_segment_t callback, void *callbackArg,
-                                       unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIConnectDeviceSegment)
+(sci_device_t device, sci_remote_segment_t *segment, unsigned int segmentId,
+ unsigned int memoryType, sci_cb_remote_segment_t callback, void *callbackArg, unsigned int flags,
+ sci_error_t *error)
 {
     if (segment != NULL)
         *segment = NULL;
     absent(error);
 }
-SISCI_EXPORT(SCIConnectDeviceSegment);

@@ -13,8 +13,6 @@ static struct {
 } known[SISCI_ADAPTERS_MAX];
 static unsigned generation; /* one more in each forked child */
 
-/* ------------------------------------------------------------------ fork */
-
 /* What the parent has looked up is not the child's, which may be of another node. It is given up
  * when the child asks: here nothing is called. */
 static void begin_anew(void)
@@ -23,8 +21,6 @@ static void begin_anew(void)
 }
 
 RSMCORE_FORK_PART(lock, RSMCORE_FORK_ADAPTERS, begin_anew);
-
-/* ------------------------------------------------------------------ those that are known */
 
 static struct rsmcore_controller *find_known(unsigned number)
 {
@@ -53,8 +49,6 @@ static void remember(unsigned number, struct rsmcore_controller *controller)
     }
     rsmcore_fork_unlock(&lock);
 }
-
-/* ------------------------------------------------------------------ functions */
 
 sci_error_t sisci_adapter_open(unsigned number, struct rsmcore_controller **controller)
 {

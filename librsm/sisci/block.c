@@ -11,7 +11,6 @@
 #include "export.h"
 #include "listener.h"
 #include "map.h"
-#include "wait.h"
 
 enum {
     PIECE_BYTES = 256 * 1024, /* between two looks whether it is to stop */
@@ -42,8 +41,6 @@ static struct block *block_of(struct sisci_object *object)
 {
     return (struct block *)object; /* its first member */
 }
-
-/* ------------------------------------------------------------------ the thread */
 
 static sci_error_t move(struct source *source)
 {
@@ -103,8 +100,6 @@ static void finish_source(void *argument)
 static const struct sisci_listener_type listener_type = {.take_turn = take_turn,
                                                          .finish = finish_source};
 
-/* ------------------------------------------------------------------ beginning and end */
-
 static void cancel(struct sisci_object *object)
 {
     atomic_store(&block_of(object)->source->stop, true);
@@ -130,11 +125,7 @@ static struct source *make_source(const struct source *wanted)
     if (source == NULL)
         return NULL;
     *source = *wanted;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&source->over, &attributes);
-    pthread_condattr_destroy(&attributes);
+    rsm_cond_init(&source->over);
     pthread_mutex_init(&source->lock, NULL);
     return source;
 }
@@ -177,11 +168,10 @@ static sci_error_t start(const struct source *wanted, sci_block_transfer_t *hand
     return error;
 }
 
-SISCI_API void SCITransferBlockAsync(sci_map_t sourceMap, unsigned int sourceOffset,
-                                     sci_map_t destinationMap, unsigned int destinationOffset,
-                                     unsigned int size, sci_block_transfer_t *block,
-                                     sci_cb_block_transfer_t callback, void *callbackArg,
-                                     unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCITransferBlockAsync)
+(sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t destinationMap,
+ unsigned int destinationOffset, unsigned int size, sci_block_transfer_t *block,
+ sci_cb_block_transfer_t callback, void *callbackArg, unsigned int flags, sci_error_t *error)
 {
     struct source wanted = {.from_offset = sourceOffset,
                             .to_offset = destinationOffset,
@@ -195,11 +185,8 @@ SISCI_API void SCITransferBlockAsync(sci_map_t sourceMap, unsigned int sourceOff
     if (result == SCI_ERR_OK &&
         (block == NULL || ((flags & SCI_FLAG_USE_CALLBACK) != 0 && callback == NULL)))
         result = SCI_ERR_ILLEGAL_PARAMETER;
-    if (result == SCI_ERR_OK) {
-        wanted.from = sisci_hold_map(sourceMap);
-        wanted.to = sisci_hold_map(destinationMap);
-        result = wanted.from != NULL && wanted.to != NULL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_PARAMETER;
-    }
+    wanted.from = sisci_need(sourceMap, SISCI_MAP, &result);
+    wanted.to = sisci_need(destinationMap, SISCI_MAP, &result);
     if (result == SCI_ERR_OK)
         result =
             sisci_map_copy_check(wanted.from, sourceOffset, wanted.to, destinationOffset, size);
@@ -211,9 +198,6 @@ SISCI_API void SCITransferBlockAsync(sci_map_t sourceMap, unsigned int sourceOff
         sisci_drop(&wanted.to->object);
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCITransferBlockAsync);
-
-/* ------------------------------------------------------------------ waiting */
 
 static enum rsm_status attempt(void *argument, int timeout_ms)
 {
@@ -228,15 +212,11 @@ static enum rsm_status attempt(void *argument, int timeout_ms)
     return ended ? RSM_ST_OK : RSM_ST_TIMEOUT;
 }
 
-SISCI_API void SCIWaitForBlockTransfer(sci_block_transfer_t block, unsigned int timeout,
-                                       unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIWaitForBlockTransfer)
+(sci_block_transfer_t block, unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
-    struct sisci_object *held = NULL;
-    if (result == SCI_ERR_OK) {
-        held = sisci_hold(block, SISCI_BLOCK_TRANSFER);
-        result = held != NULL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_PARAMETER;
-    }
+    struct sisci_object *held = sisci_need(block, SISCI_BLOCK_TRANSFER, &result);
     if (held != NULL && block_of(held)->source->callback != NULL) {
         result = SCI_ERR_ILLEGAL_OPERATION;
     } else if (held != NULL) {
@@ -252,7 +232,6 @@ SISCI_API void SCIWaitForBlockTransfer(sci_block_transfer_t block, unsigned int 
         sisci_drop(held);
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIWaitForBlockTransfer);
 
 /* No cancellation point. */
 static void await_end(struct source *source)
@@ -264,19 +243,15 @@ static void await_end(struct source *source)
     pthread_setcancelstate(state, NULL);
 }
 
-SISCI_API void SCIAbortBlockTransfer(sci_block_transfer_t block, unsigned int flags,
-                                     sci_error_t *error)
+SISCI_API(void, SCIAbortBlockTransfer)
+(sci_block_transfer_t block, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK) {
-        struct sisci_object *held = sisci_hold(block, SISCI_BLOCK_TRANSFER);
-        result = held != NULL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_PARAMETER;
-        if (held != NULL) {
-            cancel(held);
-            await_end(block_of(held)->source);
-            sisci_drop(held);
-        }
+    struct sisci_object *held = sisci_need(block, SISCI_BLOCK_TRANSFER, &result);
+    if (held != NULL) {
+        cancel(held);
+        await_end(block_of(held)->source);
+        sisci_drop(held);
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIAbortBlockTransfer);

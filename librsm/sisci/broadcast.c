@@ -23,8 +23,6 @@ struct sisci_group {
     size_t count;
 };
 
-/* ------------------------------------------------------------------ nodes */
-
 static bool has_node(const struct sisci_group *group, uint32_t node)
 {
     for (size_t i = 0; i < group->count; i++)
@@ -70,8 +68,6 @@ static enum rsm_status look_for_nodes(struct sisci_group *group)
     rsmcore_topology_free(topology);
     return status;
 }
-
-/* ------------------------------------------------------------------ members */
 
 /* A node that does not answer is not to hold up every trigger. */
 static void note_time(struct member *member, int64_t began)
@@ -122,8 +118,6 @@ static enum rsm_status trigger(struct sisci_group *group, struct member *member,
     }
     return status;
 }
-
-/* ------------------------------------------------------------------ groups */
 
 static enum rsm_status find_all(struct sisci_group *group)
 {

@@ -4,8 +4,7 @@
  * Groups of data interrupts: all of one number on the nodes of one adapter, triggered one after the
  * other. Interrupts of that number that are created later join the group.
  */
-#ifndef SISCI_BROADCAST_H
-#define SISCI_BROADCAST_H
+#pragma once
 
 #include "core/interrupt.h"
 
@@ -26,5 +25,3 @@ void sisci_group_disconnect(struct sisci_group *group);
  *         was reachable before.
  */
 enum rsm_status sisci_group_trigger(struct sisci_group *group, const void *data, size_t length);
-
-#endif

@@ -71,41 +71,39 @@ static sci_error_t copy_wanted(struct sisci_map *map, const struct wanted *wante
 static sci_error_t mem_cpy(sci_sequence_t sequence, sci_map_t handle, struct wanted *wanted)
 {
     sci_error_t result = sisci_check(wanted->flags, SCI_FLAG_BLOCK_READ | SCI_FLAG_ERROR_CHECK);
-    if (result != SCI_ERR_OK)
-        return result;
-    struct sisci_map *map = sisci_hold_map(handle);
+    struct sisci_map *map = sisci_need(handle, SISCI_MAP, &result);
     if (map == NULL)
-        return SCI_ERR_ILLEGAL_PARAMETER;
+        return result;
     if (sequence != NULL)
-        wanted->sequence = sisci_hold_sequence(sequence);
-    result = sequence != NULL && wanted->sequence == NULL ? SCI_ERR_ILLEGAL_PARAMETER
-                                                          : copy_wanted(map, wanted);
+        wanted->sequence = sisci_need(sequence, SISCI_SEQUENCE, &result);
+    if (result == SCI_ERR_OK)
+        result = copy_wanted(map, wanted);
     if (wanted->sequence != NULL)
         sisci_drop(&wanted->sequence->object);
     sisci_drop(&map->object);
     return result;
 }
 
-SISCI_API void SCIMemCpy(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap,
-                         size_t remoteOffset, size_t size, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIMemCpy)
+(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap, size_t remoteOffset, size_t size,
+ unsigned int flags, sci_error_t *error)
 {
     struct wanted wanted = {
         .offset = remoteOffset, .size = size, .memory = memAddr, .flags = flags};
     sisci_report(error, mem_cpy(sequence, remoteMap, &wanted));
 }
-SISCI_EXPORT(SCIMemCpy);
 
-SISCI_API void SCIMemCopy(void *memAddr, sci_map_t remoteMap, unsigned int remoteOffset,
-                          unsigned int size, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIMemCopy)
+(void *memAddr, sci_map_t remoteMap, unsigned int remoteOffset, unsigned int size,
+ unsigned int flags, sci_error_t *error)
 {
     struct wanted wanted = {
         .offset = remoteOffset, .size = size, .memory = memAddr, .flags = flags};
     sisci_report(error, mem_cpy(NULL, remoteMap, &wanted));
 }
-SISCI_EXPORT(SCIMemCopy);
 
-SISCI_API void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size,
-                           unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIMemWrite)
+(void *memAddr, volatile void *remoteAddr, size_t size, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
     if (result == SCI_ERR_OK && size > 0 && (memAddr == NULL || remoteAddr == NULL))
@@ -116,9 +114,6 @@ SISCI_API void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIMemWrite);
-
-/* ------------------------------------------------------------------ between maps */
 
 sci_error_t sisci_map_copy_check(const struct sisci_map *source, size_t from,
                                  const struct sisci_map *target, size_t to, size_t size)
@@ -146,19 +141,15 @@ static sci_error_t transfer_checked(struct sisci_map *source, size_t from, struc
     return error == SCI_ERR_OK && status != RSM_ST_OK ? SCI_ERR_TRANSFER_FAILED : error;
 }
 
-SISCI_API void SCITransferBlock(sci_map_t sourceMap, unsigned int sourceOffset,
-                                sci_map_t destinationMap, unsigned int destinationOffset,
-                                unsigned int size, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCITransferBlock)
+(sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t destinationMap,
+ unsigned int destinationOffset, unsigned int size, unsigned int flags, sci_error_t *error)
 {
-    struct sisci_map *source = NULL, *target = NULL;
     sci_error_t result = sisci_check(flags, SCI_FLAG_ERROR_CHECK);
-    if (result == SCI_ERR_OK) {
-        source = sisci_hold_map(sourceMap);
-        target = sisci_hold_map(destinationMap);
-        result = source != NULL && target != NULL
-                     ? sisci_map_copy_check(source, sourceOffset, target, destinationOffset, size)
-                     : SCI_ERR_ILLEGAL_PARAMETER;
-    }
+    struct sisci_map *source = sisci_need(sourceMap, SISCI_MAP, &result);
+    struct sisci_map *target = sisci_need(destinationMap, SISCI_MAP, &result);
+    if (result == SCI_ERR_OK)
+        result = sisci_map_copy_check(source, sourceOffset, target, destinationOffset, size);
     if (result == SCI_ERR_OK)
         result = (flags & SCI_FLAG_ERROR_CHECK) != 0 && target->import != NULL
                      ? transfer_checked(source, sourceOffset, target, destinationOffset, size)
@@ -169,4 +160,3 @@ SISCI_API void SCITransferBlock(sci_map_t sourceMap, unsigned int sourceOffset,
         sisci_drop(&target->object);
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCITransferBlock);

@@ -13,22 +13,20 @@ static void release_desc(struct sisci_object *object)
 
 static const struct sisci_type desc_type = {.kind = SISCI_DESC, .release = release_desc};
 
-SISCI_API void SCIInitialize(unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIInitialize)(unsigned int flags, sci_error_t *error)
 {
     if (flags == 0)
         sisci_library_begin();
     sisci_report(error, flags == 0 ? SCI_ERR_OK : SCI_ERR_ILLEGAL_FLAG);
 }
-SISCI_EXPORT(SCIInitialize);
 
-SISCI_API void SCITerminate(void)
+SISCI_API(void, SCITerminate)(void)
 {
     if (!sisci_library_end())
         return;
     sisci_end_everything();
     sisci_adapters_forget();
 }
-SISCI_EXPORT(SCITerminate);
 
 /* Whether the daemon and this library understand each other. */
 static sci_error_t find_daemon(void)
@@ -54,7 +52,7 @@ static sci_error_t open_desc(sci_desc_t *sd)
     return error;
 }
 
-SISCI_API void SCIOpen(sci_desc_t *sd, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIOpen)(sci_desc_t *sd, unsigned int flags, sci_error_t *error)
 {
     if (sd != NULL)
         *sd = NULL;
@@ -63,15 +61,8 @@ SISCI_API void SCIOpen(sci_desc_t *sd, unsigned int flags, sci_error_t *error)
         result = sd == NULL ? SCI_ERR_ILLEGAL_PARAMETER : open_desc(sd);
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIOpen);
 
-SISCI_API void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIClose)(sci_desc_t sd, unsigned int flags, sci_error_t *error)
 {
-    sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK) {
-        struct sisci_object *desc = sisci_hold(sd, SISCI_DESC);
-        result = desc != NULL ? sisci_end(desc, SISCI_END_ALL) : SCI_ERR_ILLEGAL_PARAMETER;
-    }
-    sisci_report(error, result);
+    sisci_report(error, sisci_remove(sd, SISCI_DESC, flags));
 }
-SISCI_EXPORT(SCIClose);

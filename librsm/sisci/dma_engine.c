@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "dma_queue.h"
-#include "wait.h"
 
 /* A transfer, and its callback. */
 struct sisci_dma_call {
@@ -18,18 +17,12 @@ struct sisci_dma_call {
     sci_dma_queue_t handle;
 };
 
-/* ------------------------------------------------------------------ engines */
-
 struct sisci_dma_engine *sisci_dma_engine_make(void)
 {
     struct sisci_dma_engine *engine = calloc(1, sizeof *engine);
     if (engine == NULL)
         return NULL;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&engine->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    rsm_cond_init(&engine->changed);
     pthread_mutex_init(&engine->lock, NULL);
     atomic_init(&engine->holders, 1);
     atomic_init(&engine->state, SCI_DMAQUEUE_IDLE);
@@ -78,8 +71,6 @@ enum rsm_status sisci_dma_await(void *argument, int timeout_ms)
     pthread_mutex_unlock(&engine->lock);
     return posted ? RSM_ST_TIMEOUT : RSM_ST_OK;
 }
-
-/* ------------------------------------------------------------------ moving */
 
 static sci_dma_queue_state_t state_after(sci_error_t outcome)
 {
@@ -131,8 +122,6 @@ static enum sisci_turn move_next(void *argument)
     return call != NULL ? SISCI_TURN_AGAIN : SISCI_TURN_LAST;
 }
 
-/* ------------------------------------------------------------------ calling */
-
 static void call_program(void *argument)
 {
     const struct sisci_dma_call *call = argument;
@@ -164,8 +153,6 @@ static void finish(void *engine)
 
 static const struct sisci_listener_type mover_type = {.take_turn = move_next, .finish = finish};
 static const struct sisci_listener_type caller_type = {.take_turn = call_next, .finish = finish};
-
-/* ------------------------------------------------------------------ posting */
 
 /* Called with the lock held. */
 static sci_error_t need_listener(struct sisci_dma_engine *engine,

@@ -12,8 +12,6 @@ enum {
     ROOM_AT_FIRST = 8,
 };
 
-/* ------------------------------------------------------------------ post */
-
 /* Segments are looked up now, and without the lock: until then they may be removed, and a program
  * that does so gets the error here. */
 static sci_error_t post(struct sisci_dma_queue *queue, const struct sisci_dma_manner *manner)
@@ -32,8 +30,9 @@ static sci_error_t post(struct sisci_dma_queue *queue, const struct sisci_dma_ma
     return error;
 }
 
-SISCI_API void SCIPostDMAQueue(sci_dma_queue_t dq, sci_cb_dma_t callback, void *callbackArg,
-                               unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIPostDMAQueue)
+(sci_dma_queue_t dq, sci_cb_dma_t callback, void *callbackArg, unsigned int flags,
+ sci_error_t *error)
 {
     bool calls_back = (flags & SCI_FLAG_USE_CALLBACK) != 0;
     const struct sisci_dma_manner manner = {.callback = calls_back ? callback : NULL,
@@ -41,18 +40,13 @@ SISCI_API void SCIPostDMAQueue(sci_dma_queue_t dq, sci_cb_dma_t callback, void *
     sci_error_t result = sisci_check(flags, SCI_FLAG_USE_CALLBACK);
     if (result == SCI_ERR_OK && calls_back && callback == NULL)
         result = SCI_ERR_ILLEGAL_PARAMETER;
-    struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
+    struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
     if (queue != NULL) {
         result = post(queue, &manner);
         sisci_drop(&queue->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIPostDMAQueue);
-
-/* ------------------------------------------------------------------ enqueue */
 
 /* Called with the lock held. The room grows with what is gathered, not with what may be. */
 static bool make_room(struct sisci_dma_queue *queue)
@@ -155,12 +149,10 @@ static sci_error_t check_flags(unsigned flags)
                                                                             : error;
 }
 
-SISCI_API sci_dma_queue_state_t SCIEnqueueDMATransfer(sci_dma_queue_t dq,
-                                                      sci_local_segment_t localSegment,
-                                                      sci_remote_segment_t remoteSegment,
-                                                      unsigned int localOffset,
-                                                      unsigned int remoteOffset, unsigned int size,
-                                                      unsigned int flags, sci_error_t *error)
+SISCI_API(sci_dma_queue_state_t, SCIEnqueueDMATransfer)
+(sci_dma_queue_t dq, sci_local_segment_t localSegment, sci_remote_segment_t remoteSegment,
+ unsigned int localOffset, unsigned int remoteOffset, unsigned int size, unsigned int flags,
+ sci_error_t *error)
 {
     struct sisci_dma_request request = {.segment = localSegment,
                                         .remote = remoteSegment,
@@ -170,15 +162,12 @@ SISCI_API sci_dma_queue_state_t SCIEnqueueDMATransfer(sci_dma_queue_t dq,
                                         .read = (flags & SCI_FLAG_DMA_READ) != 0};
     sci_dma_queue_state_t state = SCI_DMAQUEUE_ERROR;
     sci_error_t result = check_flags(flags);
-    struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
+    struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
     if (queue != NULL) {
         result = enqueue(queue, &request, flags);
         state = atomic_load(&queue->engine->state);
         sisci_drop(&queue->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
     return state;
 }
-SISCI_EXPORT(SCIEnqueueDMATransfer);

@@ -6,12 +6,9 @@
 
 #include "adapter.h"
 #include "export.h"
-#include "wait.h"
 
 /* Programs pass the flags of the transfer to the wait, too. */
 enum { ENGINE_FLAGS = SCI_FLAG_DMA_GLOBAL | SCI_FLAG_DMA_SYSDMA | SCI_FLAG_DMA_ADAPTER };
-
-/* ------------------------------------------------------------------ the end */
 
 /* A transfer that is posted stops within a piece, and with it the waits. */
 static void cancel(struct sisci_object *object)
@@ -51,8 +48,6 @@ static void release(struct sisci_object *object)
 static const struct sisci_type queue_type = {
     .kind = SISCI_DMA_QUEUE, .cancel = cancel, .release = release};
 
-/* ------------------------------------------------------------------ create, remove */
-
 static sci_error_t create(struct sisci_object *desc, unsigned adapter, unsigned max_entries,
                           sci_dma_queue_t *handle)
 {
@@ -77,32 +72,29 @@ static sci_error_t create(struct sisci_object *desc, unsigned adapter, unsigned 
     return error;
 }
 
-SISCI_API void SCICreateDMAQueue(sci_desc_t sd, sci_dma_queue_t *dq, unsigned int localAdapterNo,
-                                 unsigned int maxEntries, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCICreateDMAQueue)
+(sci_desc_t sd, sci_dma_queue_t *dq, unsigned int localAdapterNo, unsigned int maxEntries,
+ unsigned int flags, sci_error_t *error)
 {
     sci_dma_queue_t made = NULL;
     sci_error_t result = sisci_check(flags, 0);
     if (result == SCI_ERR_OK)
         result = dq == NULL ? SCI_ERR_ILLEGAL_PARAMETER : sisci_adapter_check(localAdapterNo);
-    struct sisci_object *desc = result == SCI_ERR_OK ? sisci_hold(sd, SISCI_DESC) : NULL;
-    if (result == SCI_ERR_OK)
-        result = desc != NULL ? create(desc, localAdapterNo, maxEntries, &made)
-                              : SCI_ERR_ILLEGAL_PARAMETER;
-    if (desc != NULL)
+    struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &result);
+    if (desc != NULL) {
+        result = create(desc, localAdapterNo, maxEntries, &made);
         sisci_drop(desc);
+    }
     if (dq != NULL)
         *dq = made;
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCICreateDMAQueue);
 
-SISCI_API void SCIRemoveDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIRemoveDMAQueue)(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
-    struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
-    if (result == SCI_ERR_OK && queue == NULL) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
-    } else if (queue != NULL && atomic_load(&queue->engine->state) == SCI_DMAQUEUE_POSTED) {
+    struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
+    if (queue != NULL && atomic_load(&queue->engine->state) == SCI_DMAQUEUE_POSTED) {
         result = SCI_ERR_ILLEGAL_OPERATION;
         sisci_drop(&queue->object);
     } else if (queue != NULL) {
@@ -110,20 +102,16 @@ SISCI_API void SCIRemoveDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_err
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIRemoveDMAQueue);
 
-/* ------------------------------------------------------------------ states */
-
-SISCI_API sci_dma_queue_state_t SCIDMAQueueState(sci_dma_queue_t dq)
+SISCI_API(sci_dma_queue_state_t, SCIDMAQueueState)(sci_dma_queue_t dq)
 {
-    struct sisci_dma_queue *queue = sisci_hold_dma_queue(dq);
+    struct sisci_dma_queue *queue = sisci_hold(dq, SISCI_DMA_QUEUE);
     if (queue == NULL)
         return SCI_DMAQUEUE_ERROR;
     sci_dma_queue_state_t state = atomic_load(&queue->engine->state);
     sisci_drop(&queue->object);
     return state;
 }
-SISCI_EXPORT(SCIDMAQueueState);
 
 /* What became of the latest transfer, and the state that goes with it. */
 static sci_error_t outcome(struct sisci_dma_engine *engine, sci_dma_queue_state_t *state)
@@ -152,22 +140,19 @@ static sci_error_t wait_for(struct sisci_dma_queue *queue, unsigned timeout,
     return status == RSM_ST_OK ? error : sisci_error(SISCI_WAIT, status);
 }
 
-SISCI_API sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t dq, unsigned int timeout,
-                                                   unsigned int flags, sci_error_t *error)
+SISCI_API(sci_dma_queue_state_t, SCIWaitForDMAQueue)
+(sci_dma_queue_t dq, unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
     sci_dma_queue_state_t state = SCI_DMAQUEUE_ERROR;
     sci_error_t result = sisci_check(flags, ENGINE_FLAGS);
-    struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
+    struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
     if (queue != NULL) {
         result = wait_for(queue, timeout, &state);
         sisci_drop(&queue->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
     return state;
 }
-SISCI_EXPORT(SCIWaitForDMAQueue);
 
 /* Until the transfer has ended: bytes may move when a thread that is cancelled here has gone. */
 static void await_undisturbed(struct sisci_dma_queue *queue, struct sisci_dma_wait *wait)
@@ -192,19 +177,16 @@ static void abort_transfer(struct sisci_dma_queue *queue)
         await_undisturbed(queue, &wait);
 }
 
-SISCI_API void SCIAbortDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIAbortDMAQueue)(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
-    struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
+    struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
     if (queue != NULL) {
         abort_transfer(queue);
         sisci_drop(&queue->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIAbortDMAQueue);
 
 sci_error_t sisci_dma_reset(struct sisci_dma_queue *queue)
 {
@@ -221,16 +203,13 @@ sci_error_t sisci_dma_reset(struct sisci_dma_queue *queue)
     return posted ? SCI_ERR_ILLEGAL_OPERATION : SCI_ERR_OK;
 }
 
-SISCI_API void SCIResetDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIResetDMAQueue)(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
-    struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;
+    struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
     if (queue != NULL) {
         result = sisci_dma_reset(queue);
         sisci_drop(&queue->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIResetDMAQueue);

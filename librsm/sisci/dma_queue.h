@@ -6,8 +6,7 @@
  * with a callback. So a callback may start the next transfer of its own queue and wait for it. The
  * thread that has moved the bytes goes on to call the program.
  */
-#ifndef SISCI_DMA_QUEUE_H
-#define SISCI_DMA_QUEUE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -53,11 +52,6 @@ struct sisci_dma_manner {
     void *argument;
 };
 
-static inline struct sisci_dma_queue *sisci_hold_dma_queue(sci_dma_queue_t handle)
-{
-    return (struct sisci_dma_queue *)sisci_hold(handle, SISCI_DMA_QUEUE);
-}
-
 /**
  * Post a transfer, which belongs to the queue from then on, in any case. The queue is in a state
  * from which that is possible, or the caller has claimed it. Called with the engine's lock held,
@@ -92,5 +86,3 @@ void sisci_dma_engine_drop(struct sisci_dma_engine *engine);
 
 /** Drop what has been gathered, and be idle. SCI_ERR_ILLEGAL_OPERATION: a transfer is posted. */
 sci_error_t sisci_dma_reset(struct sisci_dma_queue *queue);
-
-#endif

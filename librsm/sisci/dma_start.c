@@ -56,7 +56,7 @@ static sci_error_t start(sci_dma_queue_t handle, const struct sisci_dma_request 
         .wait = (flags & SCI_FLAG_DMA_WAIT) != 0,
         .callback = (flags & SCI_FLAG_USE_CALLBACK) != 0 ? callback : NULL,
         .argument = argument};
-    struct sisci_dma_queue *queue = sisci_hold_dma_queue(handle);
+    struct sisci_dma_queue *queue = sisci_hold(handle, SISCI_DMA_QUEUE);
     if (queue == NULL)
         return SCI_ERR_ILLEGAL_PARAMETER;
     sci_error_t error = start_on(queue, requests, count, &manner);
@@ -64,10 +64,10 @@ static sci_error_t start(sci_dma_queue_t handle, const struct sisci_dma_request 
     return error;
 }
 
-SISCI_API void SCIStartDmaTransfer(sci_dma_queue_t dq, sci_local_segment_t localSegment,
-                                   sci_remote_segment_t remoteSegment, size_t localOffset,
-                                   size_t size, size_t remoteOffset, sci_cb_dma_t callback,
-                                   void *callbackArg, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIStartDmaTransfer)
+(sci_dma_queue_t dq, sci_local_segment_t localSegment, sci_remote_segment_t remoteSegment,
+ size_t localOffset, size_t size, size_t remoteOffset, sci_cb_dma_t callback, void *callbackArg,
+ unsigned int flags, sci_error_t *error)
 {
     const struct sisci_dma_request request = {.segment = localSegment,
                                               .remote = remoteSegment,
@@ -80,12 +80,11 @@ SISCI_API void SCIStartDmaTransfer(sci_dma_queue_t dq, sci_local_segment_t local
         result = start(dq, &request, 1, callback, callbackArg, flags);
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIStartDmaTransfer);
 
-SISCI_API void SCIStartDmaTransferMem(sci_dma_queue_t dq, void *localAddress,
-                                      sci_remote_segment_t remoteSegment, size_t size,
-                                      size_t remoteOffset, sci_cb_dma_t callback, void *callbackArg,
-                                      unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIStartDmaTransferMem)
+(sci_dma_queue_t dq, void *localAddress, sci_remote_segment_t remoteSegment, size_t size,
+ size_t remoteOffset, sci_cb_dma_t callback, void *callbackArg, unsigned int flags,
+ sci_error_t *error)
 {
     const struct sisci_dma_request request = {.memory = localAddress,
                                               .remote = remoteSegment,
@@ -99,9 +98,6 @@ SISCI_API void SCIStartDmaTransferMem(sci_dma_queue_t dq, void *localAddress,
         result = start(dq, &request, 1, callback, callbackArg, flags);
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIStartDmaTransferMem);
-
-/* ------------------------------------------------------------------ vectors */
 
 static void fill(struct sisci_dma_request *requests, const struct sisci_dma_request *common,
                  const dis_dma_vec_t *vec, size_t count)
@@ -121,10 +117,10 @@ static sci_error_t check_vector(size_t veclen, const dis_dma_vec_t *vec)
     return veclen == 0 || vec == NULL ? SCI_ERR_ILLEGAL_PARAMETER : SCI_ERR_OK;
 }
 
-SISCI_API void SCIStartDmaTransferVec(sci_dma_queue_t dq, sci_local_segment_t localSegment,
-                                      sci_remote_segment_t remoteSegment, size_t veclen,
-                                      dis_dma_vec_t *vec, sci_cb_dma_t callback, void *callbackArg,
-                                      unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIStartDmaTransferVec)
+(sci_dma_queue_t dq, sci_local_segment_t localSegment, sci_remote_segment_t remoteSegment,
+ size_t veclen, dis_dma_vec_t *vec, sci_cb_dma_t callback, void *callbackArg, unsigned int flags,
+ sci_error_t *error)
 {
     const struct sisci_dma_request common = {
         .segment = localSegment, .remote = remoteSegment, .read = (flags & SCI_FLAG_DMA_READ) != 0};
@@ -141,26 +137,21 @@ SISCI_API void SCIStartDmaTransferVec(sci_dma_queue_t dq, sci_local_segment_t lo
     free(requests);
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIStartDmaTransferVec);
 
-/* ------------------------------------------------------------------ former names */
-
-SISCI_API void DISStartDmaTransfer(sci_dma_queue_t dq, sci_local_segment_t localSegment,
-                                   sci_remote_segment_t remoteSegment, size_t localOffset,
-                                   size_t size, size_t remoteOffset, sci_cb_dma_t callback,
-                                   void *callbackArg, unsigned int flags, sci_error_t *error)
+SISCI_API(void, DISStartDmaTransfer)
+(sci_dma_queue_t dq, sci_local_segment_t localSegment, sci_remote_segment_t remoteSegment,
+ size_t localOffset, size_t size, size_t remoteOffset, sci_cb_dma_t callback, void *callbackArg,
+ unsigned int flags, sci_error_t *error)
 {
     SCIStartDmaTransfer(dq, localSegment, remoteSegment, localOffset, size, remoteOffset, callback,
                         callbackArg, flags, error);
 }
-SISCI_EXPORT(DISStartDmaTransfer);
 
-SISCI_API void DISStartDmaTransferVec(sci_dma_queue_t dq, sci_local_segment_t localSegment,
-                                      sci_remote_segment_t remoteSegment, size_t veclen,
-                                      dis_dma_vec_t *vec, sci_cb_dma_t callback, void *callbackArg,
-                                      unsigned int flags, sci_error_t *error)
+SISCI_API(void, DISStartDmaTransferVec)
+(sci_dma_queue_t dq, sci_local_segment_t localSegment, sci_remote_segment_t remoteSegment,
+ size_t veclen, dis_dma_vec_t *vec, sci_cb_dma_t callback, void *callbackArg, unsigned int flags,
+ sci_error_t *error)
 {
     SCIStartDmaTransferVec(dq, localSegment, remoteSegment, veclen, vec, callback, callbackArg,
                            flags, error);
 }
-SISCI_EXPORT(DISStartDmaTransferVec);

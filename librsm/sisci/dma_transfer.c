@@ -40,14 +40,12 @@ struct sisci_dma_transfer {
     unsigned side_count, part_count;
 };
 
-/* ------------------------------------------------------------------ sides */
-
 static sci_error_t take_local(struct sides *sides, const struct sisci_dma_request *request,
                               unsigned adapter)
 {
     if (request->memory != NULL)
         return SCI_ERR_OK;
-    struct sisci_local_segment *segment = sisci_hold_local(request->segment);
+    struct sisci_local_segment *segment = sisci_hold(request->segment, SISCI_LOCAL_SEGMENT);
     if (segment == NULL)
         return SCI_ERR_ILLEGAL_PARAMETER;
     sci_error_t error = SCI_ERR_SEGMENT_NOT_PREPARED;
@@ -61,7 +59,7 @@ static sci_error_t take_local(struct sides *sides, const struct sisci_dma_reques
 
 static sci_error_t take_remote(struct sides *sides, sci_remote_segment_t handle)
 {
-    struct sisci_remote_segment *segment = sisci_hold_remote(handle);
+    struct sisci_remote_segment *segment = sisci_hold(handle, SISCI_REMOTE_SEGMENT);
     if (segment == NULL)
         return SCI_ERR_ILLEGAL_PARAMETER;
     sides->import = sisci_remote_import(segment);
@@ -93,8 +91,6 @@ static bool same_sides(const struct sisci_dma_request *a, const struct sisci_dma
     return a->remote == b->remote && a->segment == b->segment &&
            (a->memory == NULL) == (b->memory == NULL);
 }
-
-/* ------------------------------------------------------------------ making */
 
 static bool is_inside(size_t offset, size_t length, uint64_t size)
 {
@@ -174,8 +170,6 @@ void sisci_dma_transfer_release(struct sisci_dma_transfer *transfer)
     free(transfer->parts);
     free(transfer);
 }
-
-/* ------------------------------------------------------------------ moving */
 
 static enum rsm_status move_piece(const struct part *part, size_t at, size_t size)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Transfers of DMA queues: what is moved between which memory, and moving it. */
-#ifndef SISCI_DMA_TRANSFER_H
-#define SISCI_DMA_TRANSFER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ sci_error_t sisci_dma_transfer_run(struct sisci_dma_transfer *transfer, const at
 
 /** Release it and the memory it is about. */
 void sisci_dma_transfer_release(struct sisci_dma_transfer *transfer);
-
-#endif

@@ -6,105 +6,85 @@
 
 #include "export.h"
 
-static sci_error_t common_error(enum rsm_status status)
-{
-    switch (status) {
-    case RSM_ST_OK:
-        return SCI_ERR_OK;
-    case RSM_ST_RANGE:
-        return SCI_ERR_OUT_OF_RANGE;
-    case RSM_ST_ALIGNMENT:
-        return SCI_ERR_SIZE_ALIGNMENT;
-    case RSM_ST_FAULT:
-        return SCI_ERR_ILLEGAL_ADDRESS;
-    case RSM_ST_DENIED:
-        return SCI_ERR_ACCESS;
-    case RSM_ST_NO_MEMORY:
-    case RSM_ST_NO_RESOURCES:
-        return SCI_ERR_NOSPC;
-    case RSM_ST_UNSUPPORTED:
-        return SCI_ERR_NOT_SUPPORTED;
-    case RSM_ST_TIMEOUT:
-        return SCI_ERR_TIMEOUT;
-    case RSM_ST_BUSY:
-        return SCI_ERR_BUSY;
-    case RSM_ST_NOT_FOUND:
-        return SCI_ERR_NO_SUCH_SEGMENT; /* of interrupts too: SCI_ERR_NO_SUCH_INTNO */
-    case RSM_ST_ID_IN_USE:
-        return SCI_ERR_SEGMENTID_USED;
-    case RSM_ST_NO_CONTROLLER:
-        return SCI_ERR_NO_SUCH_ADAPTERNO;
-    case RSM_ST_VERSION:
-        return SCI_ERR_INCONSISTENT_VERSIONS;
-    case RSM_ST_TRANSFER:
-        return SCI_ERR_TRANSFER_FAILED;
-    default:
-        return SCI_ERR_SYSTEM;
-    }
-}
+struct translation {
+    enum rsm_status status;
+    sci_error_t error;
+};
+
+/* What a status means where its family does not say otherwise. */
+static const struct translation common[] = {
+    {RSM_ST_RANGE, SCI_ERR_OUT_OF_RANGE},
+    {RSM_ST_ALIGNMENT, SCI_ERR_SIZE_ALIGNMENT},
+    {RSM_ST_FAULT, SCI_ERR_ILLEGAL_ADDRESS},
+    {RSM_ST_DENIED, SCI_ERR_ACCESS},
+    {RSM_ST_NO_MEMORY, SCI_ERR_NOSPC},
+    {RSM_ST_NO_RESOURCES, SCI_ERR_NOSPC},
+    {RSM_ST_UNSUPPORTED, SCI_ERR_NOT_SUPPORTED},
+    {RSM_ST_TIMEOUT, SCI_ERR_TIMEOUT},
+    {RSM_ST_BUSY, SCI_ERR_BUSY},
+    {RSM_ST_NOT_FOUND, SCI_ERR_NO_SUCH_SEGMENT}, /* of interrupts too: SCI_ERR_NO_SUCH_INTNO */
+    {RSM_ST_ID_IN_USE, SCI_ERR_SEGMENTID_USED},
+    {RSM_ST_NO_CONTROLLER, SCI_ERR_NO_SUCH_ADAPTERNO},
+    {RSM_ST_VERSION, SCI_ERR_INCONSISTENT_VERSIONS},
+    {RSM_ST_TRANSFER, SCI_ERR_TRANSFER_FAILED},
+};
 
 /* A node that does not answer gets the error of one whose programs have not started yet, because
  * programs that poll until a segment is available give up on any other error. */
-static sci_error_t connect_error(enum rsm_status status)
-{
-    switch (status) {
-    case RSM_ST_UNREACHABLE:
-    case RSM_ST_TIMEOUT:
-    case RSM_ST_ABORTED:
-        return SCI_ERR_NO_SUCH_SEGMENT;
-    case RSM_ST_NO_ROUTE:
-        return SCI_ERR_NO_SUCH_NODEID;
-    case RSM_ST_DENIED:
-    case RSM_ST_NOT_TO_NODE:
-        return SCI_ERR_CONNECTION_REFUSED;
-    default:
-        return common_error(status);
-    }
-}
+static const struct translation of_connect[] = {
+    {RSM_ST_UNREACHABLE, SCI_ERR_NO_SUCH_SEGMENT}, {RSM_ST_TIMEOUT, SCI_ERR_NO_SUCH_SEGMENT},
+    {RSM_ST_ABORTED, SCI_ERR_NO_SUCH_SEGMENT},     {RSM_ST_NO_ROUTE, SCI_ERR_NO_SUCH_NODEID},
+    {RSM_ST_DENIED, SCI_ERR_CONNECTION_REFUSED},   {RSM_ST_NOT_TO_NODE, SCI_ERR_CONNECTION_REFUSED},
+};
 
-static sci_error_t transfer_error(enum rsm_status status)
-{
-    switch (status) {
-    case RSM_ST_NOT_FOUND:
-    case RSM_ST_ABORTED:
-    case RSM_ST_STALE:
-        return SCI_ERR_NOT_CONNECTED;
-    case RSM_ST_UNREACHABLE:
-    case RSM_ST_NO_ROUTE:
-    case RSM_ST_TIMEOUT:
-        return SCI_ERR_NODE_NOT_RESPONDING;
-    default:
-        return common_error(status);
-    }
-}
+static const struct translation of_transfer[] = {
+    {RSM_ST_NOT_FOUND, SCI_ERR_NOT_CONNECTED},
+    {RSM_ST_ABORTED, SCI_ERR_NOT_CONNECTED},
+    {RSM_ST_STALE, SCI_ERR_NOT_CONNECTED},
+    {RSM_ST_UNREACHABLE, SCI_ERR_NODE_NOT_RESPONDING},
+    {RSM_ST_NO_ROUTE, SCI_ERR_NODE_NOT_RESPONDING},
+    {RSM_ST_TIMEOUT, SCI_ERR_NODE_NOT_RESPONDING},
+};
 
-static sci_error_t wait_error(enum rsm_status status)
-{
-    switch (status) {
-    case RSM_ST_STALE:
-    case RSM_ST_ABORTED:
-        return SCI_ERR_CANCELLED;
-    default:
-        return common_error(status);
+static const struct translation of_wait[] = {
+    {RSM_ST_STALE, SCI_ERR_CANCELLED},
+    {RSM_ST_ABORTED, SCI_ERR_CANCELLED},
+};
+
+#define TABLE(table)                                                                               \
+    {                                                                                              \
+        (table), sizeof(table) / sizeof(table)[0]                                                  \
     }
+
+static const struct table {
+    const struct translation *entries;
+    size_t count;
+} families[] =
+    {
+        [SISCI_CONNECT] = TABLE(of_connect),
+        [SISCI_TRANSFER] = TABLE(of_transfer),
+        [SISCI_WAIT] = TABLE(of_wait),
+        [SISCI_LOCAL] = {NULL, 0},
+},
+  common_table = TABLE(common);
+
+static const struct translation *find(const struct table *table, enum rsm_status status)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (table->entries[i].status == status)
+            return &table->entries[i];
+    return NULL;
 }
 
 sci_error_t sisci_error(enum sisci_family family, enum rsm_status status)
 {
-    switch (family) {
-    case SISCI_CONNECT:
-        return connect_error(status);
-    case SISCI_TRANSFER:
-        return transfer_error(status);
-    case SISCI_WAIT:
-        return wait_error(status);
-    case SISCI_LOCAL:
-        break;
-    }
-    return common_error(status);
+    if (status == RSM_ST_OK)
+        return SCI_ERR_OK;
+    const struct translation *found = find(&families[family], status);
+    if (found == NULL)
+        found = find(&common_table, status);
+    return found != NULL ? found->error : SCI_ERR_SYSTEM;
 }
-
-/* ------------------------------------------------------------------ names */
 
 /* Of two names of one value the one of the wider meaning. */
 /* clang-format off */
@@ -122,7 +102,7 @@ sci_error_t sisci_error(enum sisci_family family, enum rsm_status status)
     X(NO_SUCH_FDID)
 /* clang-format on */
 
-SISCI_API const char *SCIGetErrorString(sci_error_t error)
+SISCI_API(const char *, SCIGetErrorString)(sci_error_t error)
 {
 #define CASE(name)                                                                                 \
     case SCI_ERR_##name:                                                                           \
@@ -135,4 +115,3 @@ SISCI_API const char *SCIGetErrorString(sci_error_t error)
 #undef CASE
     return "unknown SISCI error";
 }
-SISCI_EXPORT(SCIGetErrorString);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file What functions of the API report, and what the core's status is there. */
-#ifndef SISCI_ERRORS_H
-#define SISCI_ERRORS_H
+#pragma once
 
 #include "rsm/transport.h"
 #include "sisci_error.h"
@@ -24,5 +23,3 @@ static inline sci_error_t sisci_report(sci_error_t *error, sci_error_t result)
         *error = result;
     return result;
 }
-
-#endif

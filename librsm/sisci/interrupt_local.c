@@ -4,9 +4,10 @@
 #include <unistd.h>
 
 #include "adapter.h"
-#include "interrupt.h"
+#include "core/interrupt.h"
+#include "export.h"
 #include "listener.h"
-#include "wait.h"
+#include "object.h"
 
 enum {
     CREATE_FLAGS = SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO | SCI_FLAG_SHARED_INT,
@@ -14,11 +15,18 @@ enum {
     PAUSE_US = 10000, /* after a failure that may pass */
 };
 
+/* A callback of either kind. */
+struct callback {
+    sci_cb_interrupt_t plain;
+    sci_cb_data_interrupt_t data;
+    void *argument;
+};
+
 /* What a callback needs. It outlasts the interrupt where that is removed in its own callback. */
 struct source {
     struct rsmcore_interrupt *core;
     void *handle;
-    struct sisci_interrupt_callback callback;
+    struct callback callback;
     bool has_data;
     bool again; /* what the callback has said */
     size_t length;
@@ -37,12 +45,10 @@ static struct local_interrupt *interrupt_of(struct sisci_object *object)
     return (struct local_interrupt *)object; /* its first member */
 }
 
-/* ------------------------------------------------------------------ callbacks */
-
 static void call_back(void *argument)
 {
     struct source *source = argument;
-    const struct sisci_interrupt_callback *callback = &source->callback;
+    const struct callback *callback = &source->callback;
     sci_callback_action_t action =
         source->has_data ? callback->data(callback->argument, source->handle, source->data,
                                           (unsigned)source->length, SCI_ERR_OK)
@@ -85,8 +91,6 @@ static void finish_source(void *argument)
 static const struct sisci_listener_type listener_type = {
     .event = event_of, .take_turn = take_turn, .finish = finish_source};
 
-/* ------------------------------------------------------------------ beginning and end */
-
 static void cancel(struct sisci_object *object)
 {
     struct local_interrupt *interrupt = interrupt_of(object);
@@ -126,7 +130,7 @@ static enum rsm_status make_core(struct local_interrupt *interrupt, enum sisci_k
 }
 
 static struct source *make_source(const struct local_interrupt *interrupt, enum sisci_kind kind,
-                                  const struct sisci_interrupt_callback *callback)
+                                  const struct callback *callback)
 {
     struct source *source = calloc(1, sizeof *source);
     if (source == NULL)
@@ -139,8 +143,7 @@ static struct source *make_source(const struct local_interrupt *interrupt, enum 
 
 /* All but the core's part; on failure the caller gives that up. */
 static sci_error_t enter(struct local_interrupt *interrupt, struct sisci_object *desc,
-                         enum sisci_kind kind, const struct sisci_interrupt_callback *callback,
-                         void **handle)
+                         enum sisci_kind kind, const struct callback *callback, void **handle)
 {
     if (callback != NULL && (interrupt->source = make_source(interrupt, kind, callback)) == NULL)
         return SCI_ERR_NOSPC;
@@ -168,8 +171,7 @@ static sci_error_t listen_to(struct local_interrupt *interrupt, void *handle, en
 
 /* On error what `handle` has become means nothing. */
 static sci_error_t make(struct sisci_object *desc, enum sisci_kind kind, uint32_t *number,
-                        const struct sisci_interrupt_callback *callback, unsigned flags,
-                        void **handle)
+                        const struct callback *callback, unsigned flags, void **handle)
 {
     struct local_interrupt *interrupt = calloc(1, sizeof *interrupt);
     if (interrupt == NULL)
@@ -191,7 +193,7 @@ static sci_error_t make(struct sisci_object *desc, enum sisci_kind kind, uint32_
 }
 
 static sci_error_t check_create(unsigned adapter, const unsigned *number, enum sisci_kind kind,
-                                const struct sisci_interrupt_callback *callback, unsigned flags)
+                                const struct callback *callback, unsigned flags)
 {
     bool has_callback =
         kind == SISCI_LOCAL_INTERRUPT ? callback->plain != NULL : callback->data != NULL;
@@ -206,21 +208,19 @@ static sci_error_t check_create(unsigned adapter, const unsigned *number, enum s
     return sisci_adapter_check(adapter);
 }
 
-sci_error_t sisci_interrupt_create(sci_desc_t sd, enum sisci_kind kind, unsigned adapter,
-                                   unsigned *number,
-                                   const struct sisci_interrupt_callback *callback, unsigned flags,
-                                   void **handle)
+/* @p number is unchanged on error. @p handle is the program's variable, maybe NULL. It is set
+ * before the callback is called, and is NULL on error. */
+static sci_error_t create(sci_desc_t sd, enum sisci_kind kind, unsigned adapter, unsigned *number,
+                          const struct callback *callback, unsigned flags, void **handle)
 {
     if (handle != NULL)
         *handle = NULL;
     sci_error_t error = check_create(adapter, number, kind, callback, flags);
     if (error == SCI_ERR_OK && handle == NULL)
         error = SCI_ERR_ILLEGAL_PARAMETER;
-    if (error != SCI_ERR_OK)
-        return error;
-    struct sisci_object *desc = sisci_hold(sd, SISCI_DESC);
+    struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &error);
     if (desc == NULL)
-        return SCI_ERR_ILLEGAL_PARAMETER;
+        return error;
     uint32_t made = *number;
     error = make(desc, kind, &made, (flags & SCI_FLAG_USE_CALLBACK) != 0 ? callback : NULL, flags,
                  handle);
@@ -231,17 +231,6 @@ sci_error_t sisci_interrupt_create(sci_desc_t sd, enum sisci_kind kind, unsigned
         *handle = NULL;
     return error;
 }
-
-sci_error_t sisci_interrupt_remove(const void *handle, enum sisci_kind kind, unsigned flags)
-{
-    sci_error_t error = sisci_check(flags, 0);
-    if (error != SCI_ERR_OK)
-        return error;
-    struct sisci_object *object = sisci_hold(handle, kind);
-    return object != NULL ? sisci_end(object, SISCI_END_ALL) : SCI_ERR_ILLEGAL_PARAMETER;
-}
-
-/* ------------------------------------------------------------------ waiting */
 
 struct wait {
     struct rsmcore_interrupt *core;
@@ -258,8 +247,9 @@ static enum rsm_status attempt(void *argument, int timeout_ms)
                                   wait->has_data ? &wait->length : NULL);
 }
 
-sci_error_t sisci_interrupt_wait(const void *handle, enum sisci_kind kind, void *data,
-                                 unsigned *length, unsigned timeout, unsigned flags)
+/* @p length is NULL for a plain one. */
+static sci_error_t wait_for(const void *handle, enum sisci_kind kind, void *data, unsigned *length,
+                            unsigned timeout, unsigned flags)
 {
     sci_error_t error = sisci_check(flags, 0);
     if (error != SCI_ERR_OK)
@@ -267,9 +257,9 @@ sci_error_t sisci_interrupt_wait(const void *handle, enum sisci_kind kind, void 
     bool has_data = kind == SISCI_LOCAL_DATA_INTERRUPT;
     if (has_data && (length == NULL || (data == NULL && *length > 0)))
         return SCI_ERR_ILLEGAL_PARAMETER;
-    struct sisci_object *object = sisci_hold(handle, kind);
+    struct sisci_object *object = sisci_need(handle, kind, &error);
     if (object == NULL)
-        return SCI_ERR_ILLEGAL_PARAMETER;
+        return error;
     struct local_interrupt *interrupt = interrupt_of(object);
     struct wait wait = {.core = interrupt->core,
                         .data = data,
@@ -283,4 +273,50 @@ sci_error_t sisci_interrupt_wait(const void *handle, enum sisci_kind kind, void 
     if (error == SCI_ERR_OK && has_data)
         *length = (unsigned)wait.length;
     return error;
+}
+
+SISCI_API(void, SCICreateInterrupt)
+(sci_desc_t sd, sci_local_interrupt_t *interrupt, unsigned int localAdapterNo,
+ unsigned int *interruptNo, sci_cb_interrupt_t callback, void *callbackArg, unsigned int flags,
+ sci_error_t *error)
+{
+    const struct callback called = {.plain = callback, .argument = callbackArg};
+    sisci_report(error, create(sd, SISCI_LOCAL_INTERRUPT, localAdapterNo, interruptNo, &called,
+                               flags, (void **)interrupt));
+}
+
+SISCI_API(void, SCIRemoveInterrupt)
+(sci_local_interrupt_t interrupt, unsigned int flags, sci_error_t *error)
+{
+    sisci_report(error, sisci_remove(interrupt, SISCI_LOCAL_INTERRUPT, flags));
+}
+
+SISCI_API(void, SCIWaitForInterrupt)
+(sci_local_interrupt_t interrupt, unsigned int timeout, unsigned int flags, sci_error_t *error)
+{
+    sisci_report(error, wait_for(interrupt, SISCI_LOCAL_INTERRUPT, NULL, NULL, timeout, flags));
+}
+
+SISCI_API(void, SCICreateDataInterrupt)
+(sci_desc_t sd, sci_local_data_interrupt_t *interrupt, unsigned int localAdapterNo,
+ unsigned int *interruptNo, sci_cb_data_interrupt_t callback, void *callbackArg, unsigned int flags,
+ sci_error_t *error)
+{
+    const struct callback called = {.data = callback, .argument = callbackArg};
+    sisci_report(error, create(sd, SISCI_LOCAL_DATA_INTERRUPT, localAdapterNo, interruptNo, &called,
+                               flags, (void **)interrupt));
+}
+
+SISCI_API(void, SCIRemoveDataInterrupt)
+(sci_local_data_interrupt_t interrupt, unsigned int flags, sci_error_t *error)
+{
+    sisci_report(error, sisci_remove(interrupt, SISCI_LOCAL_DATA_INTERRUPT, flags));
+}
+
+SISCI_API(void, SCIWaitForDataInterrupt)
+(sci_local_data_interrupt_t interrupt, void *data, unsigned int *length, unsigned int timeout,
+ unsigned int flags, sci_error_t *error)
+{
+    sisci_report(error,
+                 wait_for(interrupt, SISCI_LOCAL_DATA_INTERRUPT, data, length, timeout, flags));
 }

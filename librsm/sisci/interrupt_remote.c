@@ -4,7 +4,9 @@
 
 #include "adapter.h"
 #include "broadcast.h"
-#include "interrupt.h"
+#include "core/interrupt.h"
+#include "export.h"
+#include "object.h"
 
 struct remote_interrupt {
     struct sisci_object object;
@@ -76,9 +78,10 @@ static sci_error_t make(struct sisci_object *desc, const struct wanted *wanted, 
     return error;
 }
 
-sci_error_t sisci_interrupt_connect(sci_desc_t sd, enum sisci_kind kind, unsigned node,
-                                    unsigned adapter, unsigned number, unsigned flags,
-                                    unsigned known, void **handle)
+/* Find one of any node. @p known: the flags that the function has. */
+static sci_error_t connect_interrupt(sci_desc_t sd, enum sisci_kind kind, unsigned node,
+                                     unsigned adapter, unsigned number, unsigned flags,
+                                     unsigned known, void **handle)
 {
     struct wanted wanted = {.kind = kind,
                             .adapter = adapter,
@@ -95,40 +98,73 @@ sci_error_t sisci_interrupt_connect(sci_desc_t sd, enum sisci_kind kind, unsigne
         error = node == DIS_BROADCAST_NODEID_GROUP_ALL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_NODEID;
     else if (error == SCI_ERR_OK)
         error = sisci_node(node, &wanted.node);
-    if (error != SCI_ERR_OK)
-        return error;
-    struct sisci_object *desc = sisci_hold(sd, SISCI_DESC);
+    struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &error);
     if (desc == NULL)
-        return SCI_ERR_ILLEGAL_PARAMETER;
+        return error;
     error = make(desc, &wanted, handle);
     sisci_drop(desc);
     return error;
 }
 
-sci_error_t sisci_interrupt_disconnect(const void *handle, enum sisci_kind kind, unsigned flags)
+static sci_error_t trigger(const void *handle, enum sisci_kind kind, const void *data,
+                           size_t length, unsigned flags)
 {
     sci_error_t error = sisci_check(flags, 0);
-    if (error != SCI_ERR_OK)
-        return error;
-    struct sisci_object *object = sisci_hold(handle, kind);
-    return object != NULL ? sisci_end(object, SISCI_END_ALL) : SCI_ERR_ILLEGAL_PARAMETER;
-}
-
-sci_error_t sisci_interrupt_trigger(const void *handle, enum sisci_kind kind, const void *data,
-                                    size_t length, unsigned flags)
-{
-    sci_error_t error = sisci_check(flags, 0);
-    if (error != SCI_ERR_OK)
-        return error;
-    if (data == NULL && length > 0)
-        return SCI_ERR_ILLEGAL_PARAMETER;
-    struct sisci_object *object = sisci_hold(handle, kind);
+    if (error == SCI_ERR_OK && data == NULL && length > 0)
+        error = SCI_ERR_ILLEGAL_PARAMETER;
+    struct sisci_object *object = sisci_need(handle, kind, &error);
     if (object == NULL)
-        return SCI_ERR_ILLEGAL_PARAMETER;
+        return error;
     const struct remote_interrupt *interrupt = (struct remote_interrupt *)object;
     enum rsm_status status = interrupt->group != NULL
                                  ? sisci_group_trigger(interrupt->group, data, length)
                                  : rsmcore_interrupt_trigger(interrupt->core, data, length);
     sisci_drop(object);
     return sisci_error(SISCI_TRANSFER, status);
+}
+
+SISCI_API(void, SCIConnectInterrupt)
+(sci_desc_t sd, sci_remote_interrupt_t *interrupt, unsigned int nodeId, unsigned int localAdapterNo,
+ unsigned int interruptNo, unsigned int timeout, unsigned int flags, sci_error_t *error)
+{
+    (void)timeout; /* there is, or there is not */
+    sisci_report(error,
+                 connect_interrupt(sd, SISCI_REMOTE_INTERRUPT, nodeId, localAdapterNo, interruptNo,
+                                   flags, SCI_FLAG_COUNTING_INT, (void **)interrupt));
+}
+
+SISCI_API(void, SCIDisconnectInterrupt)
+(sci_remote_interrupt_t interrupt, unsigned int flags, sci_error_t *error)
+{
+    sisci_report(error, sisci_remove(interrupt, SISCI_REMOTE_INTERRUPT, flags));
+}
+
+SISCI_API(void, SCITriggerInterrupt)
+(sci_remote_interrupt_t interrupt, unsigned int flags, sci_error_t *error)
+{
+    sisci_report(error, trigger(interrupt, SISCI_REMOTE_INTERRUPT, NULL, 0, flags));
+}
+
+SISCI_API(void, SCIConnectDataInterrupt)
+(sci_desc_t sd, sci_remote_data_interrupt_t *interrupt, unsigned int nodeId,
+ unsigned int localAdapterNo, unsigned int interruptNo, unsigned int timeout, unsigned int flags,
+ sci_error_t *error)
+{
+    (void)timeout; /* there is, or there is not */
+    sisci_report(error,
+                 connect_interrupt(sd, SISCI_REMOTE_DATA_INTERRUPT, nodeId, localAdapterNo,
+                                   interruptNo, flags, SCI_FLAG_BROADCAST, (void **)interrupt));
+}
+
+SISCI_API(void, SCIDisconnectDataInterrupt)
+(sci_remote_data_interrupt_t interrupt, unsigned int flags, sci_error_t *error)
+{
+    sisci_report(error, sisci_remove(interrupt, SISCI_REMOTE_DATA_INTERRUPT, flags));
+}
+
+SISCI_API(void, SCITriggerDataInterrupt)
+(sci_remote_data_interrupt_t interrupt, void *data, unsigned int length, unsigned int flags,
+ sci_error_t *error)
+{
+    sisci_report(error, trigger(interrupt, SISCI_REMOTE_DATA_INTERRUPT, data, length, flags));
 }

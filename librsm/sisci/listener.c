@@ -53,8 +53,6 @@ static _Atomic uint32_t calls;
 /* A listener can be released, or there are no threads any more. */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 
-/* ------------------------------------------------------------------ fork */
-
 /* Threads and listeners are the parent's. Where a callback forks, the child's thread is the
  * program's alone. */
 static void begin_anew(void)
@@ -68,8 +66,6 @@ static void begin_anew(void)
 }
 
 RSMCORE_FORK_PART(lock, RSMCORE_FORK_CALLBACKS, begin_anew);
-
-/* ------------------------------------------------------------------ who sleeps on what */
 
 static struct rsmcore_event *event_of(const struct sisci_listener *listener)
 {
@@ -196,8 +192,6 @@ static bool is_spare(const struct bed *bed)
     return spare;
 }
 
-/* ------------------------------------------------------------------ turns */
-
 static void release(struct sisci_listener *listener)
 {
     listener->type->finish(listener->source);
@@ -295,8 +289,6 @@ static bool do_work(struct sisci_listener *listener)
     return true;
 }
 
-/* ------------------------------------------------------------------ the threads */
-
 /* A fault on memory of the core is the core's to handle, and kills where its signal is blocked. */
 static void allow_faults(void)
 {
@@ -350,8 +342,6 @@ static void *run(void *unused)
     rsmcore_fork_unlock(&lock);
     return NULL;
 }
-
-/* ------------------------------------------------------------------ beginning and end */
 
 sci_error_t sisci_listener_start(const struct sisci_listener_type *type, void *source,
                                  struct sisci_listener **listener)

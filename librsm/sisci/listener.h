@@ -18,8 +18,7 @@
  * the resource: a callback may end its own resource, and then the source is needed until the
  * callback has returned.
  */
-#ifndef SISCI_LISTENER_H
-#define SISCI_LISTENER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -72,5 +71,3 @@ bool sisci_in_callback(void);
  * and return: what lies there remains as it is until the thread's next callback.
  */
 void sisci_call_deep(void (*call)(void *), void *argument);
-
-#endif

@@ -82,8 +82,6 @@ static struct sisci_map *new_map(const struct wanted *wanted)
     return map;
 }
 
-/* ------------------------------------------------------------------ local segments */
-
 /* The map belongs to the descriptor: it may outlive its segment. */
 static sci_error_t map_local(struct sisci_local_segment *segment, const struct wanted *wanted,
                              sci_map_t *handle, void **address)
@@ -107,8 +105,9 @@ static sci_error_t map_local(struct sisci_local_segment *segment, const struct w
     return enter(map, segment->object.owner, handle, address);
 }
 
-SISCI_API void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map, size_t offset,
-                                   size_t size, void *addr, unsigned int flags, sci_error_t *error)
+SISCI_API(void *, SCIMapLocalSegment)
+(sci_local_segment_t segment, sci_map_t *map, size_t offset, size_t size, void *addr,
+ unsigned int flags, sci_error_t *error)
 {
     bool fixed = (flags & SCI_FLAG_FIXED_MAP_ADDR) != 0;
     const struct wanted wanted = {offset, size, fixed ? addr : NULL,
@@ -120,20 +119,16 @@ SISCI_API void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map, 
         result = SCI_ERR_ILLEGAL_PARAMETER;
     if (result == SCI_ERR_OK && fixed && addr == NULL)
         result = SCI_ERR_ILLEGAL_ADDRESS;
-    struct sisci_local_segment *held = result == SCI_ERR_OK ? sisci_hold_local(segment) : NULL;
-    if (result == SCI_ERR_OK)
-        result =
-            held != NULL ? map_local(held, &wanted, &made, &address) : SCI_ERR_ILLEGAL_PARAMETER;
-    if (held != NULL)
+    struct sisci_local_segment *held = sisci_need(segment, SISCI_LOCAL_SEGMENT, &result);
+    if (held != NULL) {
+        result = map_local(held, &wanted, &made, &address);
         sisci_drop(&held->object);
+    }
     if (map != NULL)
         *map = made;
     sisci_report(error, result);
     return result == SCI_ERR_OK ? address : NULL;
 }
-SISCI_EXPORT(SCIMapLocalSegment);
-
-/* ------------------------------------------------------------------ remote segments */
 
 static sci_error_t map_remote(struct sisci_remote_segment *segment, const struct wanted *wanted,
                               sci_map_t *handle, void **address)
@@ -163,9 +158,9 @@ static sci_error_t map_remote(struct sisci_remote_segment *segment, const struct
     return enter(map, &segment->object, handle, address);
 }
 
-SISCI_API volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment, sci_map_t *map,
-                                             size_t offset, size_t size, void *addr,
-                                             unsigned int flags, sci_error_t *error)
+SISCI_API(volatile void *, SCIMapRemoteSegment)
+(sci_remote_segment_t segment, sci_map_t *map, size_t offset, size_t size, void *addr,
+ unsigned int flags, sci_error_t *error)
 {
     bool fixed = (flags & SCI_FLAG_FIXED_MAP_ADDR) != 0;
     const struct wanted wanted = {offset, size, fixed ? addr : NULL,
@@ -179,56 +174,42 @@ SISCI_API volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment, sci_m
         result = SCI_ERR_ILLEGAL_PARAMETER;
     if (result == SCI_ERR_OK && fixed && addr == NULL)
         result = SCI_ERR_ILLEGAL_ADDRESS;
-    struct sisci_remote_segment *held = result == SCI_ERR_OK ? sisci_hold_remote(segment) : NULL;
-    if (result == SCI_ERR_OK)
-        result =
-            held != NULL ? map_remote(held, &wanted, &made, &address) : SCI_ERR_ILLEGAL_PARAMETER;
-    if (held != NULL)
+    struct sisci_remote_segment *held = sisci_need(segment, SISCI_REMOTE_SEGMENT, &result);
+    if (held != NULL) {
+        result = map_remote(held, &wanted, &made, &address);
         sisci_drop(&held->object);
+    }
     if (map != NULL)
         *map = made;
     sisci_report(error, result);
     return result == SCI_ERR_OK ? address : NULL;
 }
-SISCI_EXPORT(SCIMapRemoteSegment);
 
-/* ------------------------------------------------------------------ both */
-
-SISCI_API void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIUnmapSegment)(sci_map_t map, unsigned int flags, sci_error_t *error)
 {
-    sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK) {
-        struct sisci_map *held = sisci_hold_map(map);
-        result = held != NULL ? sisci_end(&held->object, SISCI_END_ALL) : SCI_ERR_ILLEGAL_PARAMETER;
-    }
-    sisci_report(error, result);
+    sisci_report(error, sisci_remove(map, SISCI_MAP, flags));
 }
-SISCI_EXPORT(SCIUnmapSegment);
 
-SISCI_API volatile void *SCIGetMapPointer(sci_map_t map)
+SISCI_API(volatile void *, SCIGetMapPointer)(sci_map_t map)
 {
-    struct sisci_map *held = sisci_hold_map(map);
+    struct sisci_map *held = sisci_hold(map, SISCI_MAP);
     void *address = held != NULL ? held->address : NULL;
     if (held != NULL)
         sisci_drop(&held->object);
     return address;
 }
-SISCI_EXPORT(SCIGetMapPointer);
 
-SISCI_API void SCICacheSync(sci_map_t map, void *addr, size_t length, unsigned int flags,
-                            sci_error_t *error)
+SISCI_API(void, SCICacheSync)
+(sci_map_t map, void *addr, size_t length, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, SCI_FLAG_CACHE_FLUSH | SCI_FLAG_CACHE_INVALIDATE);
-    struct sisci_map *held = result == SCI_ERR_OK ? sisci_hold_map(map) : NULL;
+    struct sisci_map *held = sisci_need(map, SISCI_MAP, &result);
     if (held != NULL) {
         uintptr_t start = (uintptr_t)held->address, at = (uintptr_t)addr;
         if (at < start || !sisci_map_has(held, at - start, length))
             result = SCI_ERR_OUT_OF_RANGE;
         sisci_drop(&held->object);
         atomic_thread_fence(memory_order_seq_cst); /* caches are coherent */
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCICacheSync);

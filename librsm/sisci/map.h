@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Maps of segments, local and remote. */
-#ifndef SISCI_MAP_H
-#define SISCI_MAP_H
+#pragma once
 
 #include "core/map.h"
 #include "object.h"
@@ -20,11 +19,6 @@ struct sisci_map {
     struct sisci_local_map local;
 };
 
-static inline struct sisci_map *sisci_hold_map(sci_map_t handle)
-{
-    return (struct sisci_map *)sisci_hold(handle, SISCI_MAP);
-}
-
 /** Whether so many bytes from an offset on are inside. */
 static inline bool sisci_map_has(const struct sisci_map *map, size_t offset, size_t length)
 {
@@ -38,5 +32,3 @@ sci_error_t sisci_map_copy_check(const struct sisci_map *source, size_t from,
 /** Copy them. What is stored afterwards arrives later. SCI_ERR_TRANSFER_FAILED. */
 sci_error_t sisci_map_copy(struct sisci_map *source, size_t from, struct sisci_map *target,
                            size_t to, size_t size);
-
-#endif

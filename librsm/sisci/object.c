@@ -62,8 +62,6 @@ static struct sisci_object *descriptors; /* those of the library */
 
 static atomic_uint library_users;
 
-/* ------------------------------------------------------------------ fork */
-
 /* A child cannot use anything of its parent, and starts with an empty table: used slots lose their
  * owner, and their objects stay allocated. */
 static void begin_anew(void)
@@ -80,8 +78,6 @@ static void begin_anew(void)
 
 /* Guards the table and the tree. */
 RSMCORE_FORK_PART(lock, RSMCORE_FORK_OBJECTS, begin_anew);
-
-/* ------------------------------------------------------------------ library */
 
 void sisci_library_begin(void)
 {
@@ -103,8 +99,6 @@ sci_error_t sisci_check(unsigned flags, unsigned known)
         return SCI_ERR_NOT_INITIALIZED;
     return (flags & ~known) != 0 ? SCI_ERR_ILLEGAL_FLAG : SCI_ERR_OK;
 }
-
-/* ------------------------------------------------------------------ table */
 
 static uint64_t word_of_use(uint32_t use)
 {
@@ -170,9 +164,7 @@ static void give_slot(struct sisci_object *object)
     free_slots = slot;
 }
 
-/* ------------------------------------------------------------------ holding */
-
-struct sisci_object *sisci_hold(const void *handle, enum sisci_kind kind)
+void *sisci_hold(const void *handle, enum sisci_kind kind)
 {
     uintptr_t number = (uintptr_t)handle;
     uint64_t use = number >> USE_SHIFT & USE_MASK;
@@ -194,6 +186,14 @@ struct sisci_object *sisci_hold(const void *handle, enum sisci_kind kind)
     return NULL;
 }
 
+void *sisci_need(const void *handle, enum sisci_kind kind, sci_error_t *error)
+{
+    struct sisci_object *object = *error == SCI_ERR_OK ? sisci_hold(handle, kind) : NULL;
+    if (*error == SCI_ERR_OK && object == NULL)
+        *error = SCI_ERR_ILLEGAL_PARAMETER;
+    return object;
+}
+
 void sisci_hold_again(struct sisci_object *object)
 {
     atomic_fetch_add_explicit(&slot_of(object)->word, 1, memory_order_relaxed);
@@ -208,8 +208,6 @@ void sisci_drop(struct sisci_object *object)
     pthread_cond_broadcast(&changed);
     rsmcore_fork_unlock(&lock);
 }
-
-/* ------------------------------------------------------------------ tree */
 
 static bool is_ending(const struct sisci_object *object)
 {
@@ -335,6 +333,13 @@ sci_error_t sisci_end(struct sisci_object *object, enum sisci_end how)
     if (error == SCI_ERR_OK)
         finish(object);
     return error;
+}
+
+sci_error_t sisci_remove(const void *handle, enum sisci_kind kind, unsigned flags)
+{
+    sci_error_t error = sisci_check(flags, 0);
+    struct sisci_object *object = sisci_need(handle, kind, &error);
+    return object != NULL ? sisci_end(object, SISCI_END_ALL) : error;
 }
 
 void sisci_end_everything(void)

@@ -22,8 +22,7 @@
  * do not say that they wait, callbacks of the program never. A thread takes the locks of two
  * resources only in the order owner, child.
  */
-#ifndef SISCI_OBJECT_H
-#define SISCI_OBJECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -93,8 +92,16 @@ sci_error_t sisci_check(unsigned flags, unsigned known);
 sci_error_t sisci_object_enter(struct sisci_object *object, const struct sisci_type *type,
                                struct sisci_object *owner, void **handle);
 
-/** Hold the resource of a handle. NULL: it is none of this kind. Takes no lock. */
-struct sisci_object *sisci_hold(const void *handle, enum sisci_kind kind);
+/** Hold the resource of a handle: the structure that goes with the kind. NULL: it is none of this
+ *  kind. Takes no lock. */
+void *sisci_hold(const void *handle, enum sisci_kind kind);
+
+/**
+ * The same, of a handle that a program passed, if nothing has been found wrong before: *error is
+ * SCI_ERR_OK. If it is no handle of this kind, *error becomes SCI_ERR_ILLEGAL_PARAMETER.
+ * @return NULL: *error says why; else the resource, of the structure that goes with the kind.
+ */
+void *sisci_need(const void *handle, enum sisci_kind kind, sci_error_t *error);
 
 /** One more hold of a resource that the caller holds. */
 void sisci_hold_again(struct sisci_object *object);
@@ -116,6 +123,10 @@ static inline void *sisci_handle(const struct sisci_object *object)
  */
 sci_error_t sisci_end(struct sisci_object *object, enum sisci_end how);
 
+/** What functions do that remove a resource: check flags and handle, and end it with everything
+ *  below it. */
+sci_error_t sisci_remove(const void *handle, enum sisci_kind kind, unsigned flags);
+
 /** End all that there is: the library ends. */
 void sisci_end_everything(void);
 
@@ -123,4 +134,17 @@ void sisci_end_everything(void);
 void sisci_library_begin(void);
 bool sisci_library_end(void);
 
-#endif
+/* wait.c: waits of the API, cancellation points that no signal ends */
+
+/** One attempt: wait up to @p timeout_ms milliseconds, 0 or more, and take what has come. */
+typedef enum rsm_status (*sisci_attempt)(void *argument, int timeout_ms);
+
+/**
+ * Wait until an attempt ends otherwise than by RSM_ST_TIMEOUT or RSM_ST_INTERRUPTED, or for
+ * @p timeout milliseconds (SCI_INFINITE_TIMEOUT: for ever; 0: one attempt).
+ *
+ * A thread that is cancelled meanwhile (pthread_cancel(3)) ends within a tenth of a second, drops
+ * @p held and takes nothing.
+ */
+enum rsm_status sisci_wait(struct sisci_object *held, unsigned timeout, sisci_attempt attempt,
+                           void *argument);

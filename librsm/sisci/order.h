@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Order among the stores through all maps of this process. */
-#ifndef SISCI_ORDER_H
-#define SISCI_ORDER_H
+#pragma once
 
 #include "core/import.h"
 
@@ -11,5 +10,3 @@ void sisci_order_forget(const struct rsmcore_import *import);
 
 /** What was stored through all maps arrives before what will be. */
 void sisci_order_all(void);
-
-#endif

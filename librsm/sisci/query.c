@@ -6,7 +6,6 @@
 
 #include "adapter.h"
 #include "export.h"
-#include "node.h"
 #include "object.h"
 
 enum {
@@ -17,8 +16,6 @@ enum {
     STREAM_BYTES = 64,
     CACHE_LINE = 64,
 };
-
-/* ------------------------------------------------------------------ strings */
 
 static sci_error_t answer_string(const char *text, const sci_query_string_t *query)
 {
@@ -31,8 +28,6 @@ static sci_error_t answer_string(const char *text, const sci_query_string_t *que
     query->str[length] = '\0';
     return SCI_ERR_OK;
 }
-
-/* ------------------------------------------------------------------ adapters and system */
 
 static const struct rsmcore_topology_controller *
 find_controller(const struct rsmcore_topology *topology, const char *name)
@@ -174,8 +169,6 @@ static sci_error_t answer_dma(const sci_query_dma_t *query)
     return error;
 }
 
-/* ------------------------------------------------------------------ resources */
-
 static sci_error_t answer_resource(const void *handle, enum sisci_kind kind, unsigned subcommand,
                                    unsigned long long *into)
 {
@@ -223,7 +216,7 @@ static sci_error_t answer(unsigned command, void *data)
     }
 }
 
-SISCI_API void SCIQuery(unsigned int command, void *data, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIQuery)(unsigned int command, void *data, unsigned int flags, sci_error_t *error)
 {
     const unsigned engines = SCI_FLAG_DMA_ADAPTER | SCI_FLAG_DMA_GLOBAL | SCI_FLAG_DMA_SYSDMA;
     sci_error_t result = sisci_check(flags, command == SCI_Q_DMA ? engines : 0);
@@ -231,4 +224,3 @@ SISCI_API void SCIQuery(unsigned int command, void *data, unsigned int flags, sc
         result = data == NULL ? SCI_ERR_ILLEGAL_PARAMETER : answer(command, data);
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIQuery);

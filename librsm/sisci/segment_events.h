@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Events of segments: the core's records, as waits and callbacks have them. */
-#ifndef SISCI_SEGMENT_EVENTS_H
-#define SISCI_SEGMENT_EVENTS_H
+#pragma once
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "core/records.h"
@@ -27,5 +25,3 @@ enum rsm_status sisci_event_take(struct rsmcore_records *records, int timeout_ms
 /** What a listener's turn was that got this status instead of an event: after a while, if that is a
  *  failure that may pass. */
 enum sisci_turn sisci_event_turn(enum rsm_status status);
-
-#endif

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 
 #include "export.h"
-#include "ioaddr.h"
-#include "wait.h"
 
 enum {
     ALL_USERS = 0666, /* rights on segments that all users may connect to */
@@ -14,8 +12,6 @@ enum {
                    SCI_FLAG_AUTO_ID | SCI_FLAG_BROADCAST | SCI_FLAG_ALLOW_UNICAST |
                    SCI_FLAG_DMA_GLOBAL | SCI_FLAG_SHARED,
 };
-
-/* ------------------------------------------------------------------ events */
 
 sci_error_t sisci_local_need_events(struct sisci_local_segment *segment)
 {
@@ -80,8 +76,6 @@ static void finish(void *bytes)
 static const struct sisci_listener_type listener_type = {
     .event = event_of, .take_turn = take_turn, .finish = finish};
 
-/* ------------------------------------------------------------------ the end */
-
 static void cancel(struct sisci_object *object)
 {
     struct sisci_local_segment *segment = (struct sisci_local_segment *)object;
@@ -121,8 +115,6 @@ static sci_error_t query(struct sisci_object *object, unsigned subcommand,
 
 const struct sisci_type sisci_local_type = {
     .kind = SISCI_LOCAL_SEGMENT, .cancel = cancel, .release = release, .query = query};
-
-/* ------------------------------------------------------------------ the beginning */
 
 /* What a handle is asked for with. */
 struct wanted {
@@ -201,8 +193,6 @@ static sci_error_t make_handle(struct sisci_object *desc, struct sisci_memory *m
     return error;
 }
 
-/* ------------------------------------------------------------------ create */
-
 /* The memory has the fabric of adapter 0. */
 static enum rsm_status make_export(size_t size, unsigned flags, struct rsmcore_claim *claim,
                                    struct rsmcore_export **exported)
@@ -252,9 +242,9 @@ static sci_error_t check_wanted(const struct wanted *wanted)
     return SCI_ERR_OK;
 }
 
-SISCI_API void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId,
-                                size_t size, sci_cb_local_segment_t callback, void *callbackArg,
-                                unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCICreateSegment)
+(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId, size_t size,
+ sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags, sci_error_t *error)
 {
     const struct wanted wanted = {callback, callbackArg, flags};
     sci_local_segment_t made = NULL;
@@ -263,19 +253,15 @@ SISCI_API void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment, uns
         result = segment == NULL ? SCI_ERR_ILLEGAL_PARAMETER : check_wanted(&wanted);
     if (result == SCI_ERR_OK && size == 0 && (flags & SCI_FLAG_EMPTY) == 0)
         result = SCI_ERR_SIZE_ALIGNMENT;
-    struct sisci_object *desc = result == SCI_ERR_OK ? sisci_hold(sd, SISCI_DESC) : NULL;
-    if (result == SCI_ERR_OK)
-        result = desc != NULL ? create(desc, segmentId, size, &wanted, &made)
-                              : SCI_ERR_ILLEGAL_PARAMETER;
-    if (desc != NULL)
+    struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &result);
+    if (desc != NULL) {
+        result = create(desc, segmentId, size, &wanted, &made);
         sisci_drop(desc);
+    }
     if (segment != NULL)
         *segment = result == SCI_ERR_OK ? made : NULL;
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCICreateSegment);
-
-/* ------------------------------------------------------------------ attach */
 
 static sci_error_t attach(struct sisci_object *desc, unsigned id, size_t *size,
                           const struct wanted *wanted, sci_local_segment_t *handle)
@@ -302,39 +288,31 @@ static sci_error_t attach(struct sisci_object *desc, unsigned id, size_t *size,
     return error;
 }
 
-SISCI_API void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment,
-                                     unsigned int segmentId, size_t *size,
-                                     sci_cb_local_segment_t callback, void *callbackArg,
-                                     unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIAttachLocalSegment)
+(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId, size_t *size,
+ sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags, sci_error_t *error)
 {
     const struct wanted wanted = {callback, callbackArg, flags};
     sci_local_segment_t made = NULL;
     sci_error_t result = sisci_check(flags, SCI_FLAG_USE_CALLBACK | SCI_FLAG_BROADCAST);
     if (result == SCI_ERR_OK)
         result = segment == NULL ? SCI_ERR_ILLEGAL_PARAMETER : check_wanted(&wanted);
-    struct sisci_object *desc = result == SCI_ERR_OK ? sisci_hold(sd, SISCI_DESC) : NULL;
-    if (result == SCI_ERR_OK)
-        result = desc != NULL ? attach(desc, segmentId, size, &wanted, &made)
-                              : SCI_ERR_ILLEGAL_PARAMETER;
-    if (desc != NULL)
+    struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &result);
+    if (desc != NULL) {
+        result = attach(desc, segmentId, size, &wanted, &made);
         sisci_drop(desc);
+    }
     if (segment != NULL)
         *segment = result == SCI_ERR_OK ? made : NULL;
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIAttachLocalSegment);
 
-/* ------------------------------------------------------------------ remove */
-
-SISCI_API void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIRemoveSegment)
+(sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, SCI_FLAG_FORCE_REMOVE);
-    struct sisci_local_segment *held = NULL;
-    if (result == SCI_ERR_OK) {
-        held = sisci_hold_local(segment);
-        result = held != NULL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_PARAMETER;
-    }
-    if (result == SCI_ERR_OK) {
+    struct sisci_local_segment *held = sisci_need(segment, SISCI_LOCAL_SEGMENT, &result);
+    if (held != NULL) {
         result = sisci_memory_close(held->memory, (flags & SCI_FLAG_FORCE_REMOVE) == 0);
         if (result == SCI_ERR_OK)
             result = sisci_end(&held->object, SISCI_END_ALL);
@@ -343,31 +321,24 @@ SISCI_API void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags,
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIRemoveSegment);
 
-/* ------------------------------------------------------------------ what is known of it */
-
-SISCI_API size_t SCIGetLocalSegmentSize(sci_local_segment_t segment)
+SISCI_API(size_t, SCIGetLocalSegmentSize)(sci_local_segment_t segment)
 {
-    struct sisci_local_segment *held = sisci_hold_local(segment);
+    struct sisci_local_segment *held = sisci_hold(segment, SISCI_LOCAL_SEGMENT);
     size_t size = held != NULL ? held->size : 0;
     if (held != NULL)
         sisci_drop(&held->object);
     return size;
 }
-SISCI_EXPORT(SCIGetLocalSegmentSize);
 
-SISCI_API unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment)
+SISCI_API(unsigned int, SCIGetLocalSegmentId)(sci_local_segment_t segment)
 {
-    struct sisci_local_segment *held = sisci_hold_local(segment);
+    struct sisci_local_segment *held = sisci_hold(segment, SISCI_LOCAL_SEGMENT);
     unsigned id = held != NULL ? held->id : 0;
     if (held != NULL)
         sisci_drop(&held->object);
     return id;
 }
-SISCI_EXPORT(SCIGetLocalSegmentId);
-
-/* ------------------------------------------------------------------ events */
 
 struct local_wait {
     struct rsmcore_records *records;
@@ -398,19 +369,17 @@ static sci_error_t wait_for_event(struct sisci_local_segment *segment, unsigned 
     return sisci_error(SISCI_WAIT, status);
 }
 
-SISCI_API sci_segment_cb_reason_t SCIWaitForLocalSegmentEvent(
-    sci_local_segment_t segment, unsigned int *sourceNodeId, unsigned int *localAdapterNo,
-    unsigned int timeout, unsigned int flags, sci_error_t *error)
+SISCI_API(sci_segment_cb_reason_t, SCIWaitForLocalSegmentEvent)
+(sci_local_segment_t segment, unsigned int *sourceNodeId, unsigned int *localAdapterNo,
+ unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
     struct sisci_event event = {.reason = (sci_segment_cb_reason_t)0};
-    struct sisci_local_segment *held = NULL;
     sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK) {
-        held = sisci_hold_local(segment);
-        result = held != NULL ? wait_for_event(held, timeout, &event) : SCI_ERR_ILLEGAL_PARAMETER;
-    }
-    if (held != NULL)
+    struct sisci_local_segment *held = sisci_need(segment, SISCI_LOCAL_SEGMENT, &result);
+    if (held != NULL) {
+        result = wait_for_event(held, timeout, &event);
         sisci_drop(&held->object);
+    }
     if (result == SCI_ERR_OK && sourceNodeId != NULL)
         *sourceNodeId = event.node;
     if (result == SCI_ERR_OK && localAdapterNo != NULL)
@@ -418,4 +387,3 @@ SISCI_API sci_segment_cb_reason_t SCIWaitForLocalSegmentEvent(
     sisci_report(error, result);
     return event.reason;
 }
-SISCI_EXPORT(SCIWaitForLocalSegmentEvent);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Local segments: those that this process has made, or has attached to. */
-#ifndef SISCI_SEGMENT_LOCAL_H
-#define SISCI_SEGMENT_LOCAL_H
+#pragma once
 
 #include <pthread.h>
 
@@ -38,20 +37,9 @@ struct sisci_local_segment {
 
 extern const struct sisci_type sisci_local_type;
 
-static inline struct sisci_local_segment *sisci_hold_local(sci_local_segment_t handle)
-{
-    return (struct sisci_local_segment *)sisci_hold(handle, SISCI_LOCAL_SEGMENT);
-}
-
 /** Let events be kept from now on. Called with the lock held. */
 sci_error_t sisci_local_need_events(struct sisci_local_segment *segment);
-
-/** Register the memory with the daemon, if that has not been done. Other processes may have it from
- *  then on. SCI_ERR_ILLEGAL_OPERATION: there is no memory. Called with the lock held. */
-sci_error_t sisci_local_publish(struct sisci_local_segment *segment);
 
 /** Whether it is prepared on some adapter. Of @p adapter the daemon is asked, if need be: another
  *  process may have prepared it. */
 bool sisci_local_is_prepared(struct sisci_local_segment *segment, unsigned adapter);
-
-#endif

@@ -61,8 +61,6 @@ struct rsmcore_import *sisci_memory_import(const struct sisci_memory *memory)
     return memory->attached;
 }
 
-/* ------------------------------------------------------------------ the end */
-
 sci_error_t sisci_memory_close(struct sisci_memory *memory, bool unused)
 {
     pthread_mutex_lock(&memory->lock);
@@ -110,8 +108,6 @@ void sisci_memory_end(struct sisci_memory *memory)
     if (last)
         release(memory);
 }
-
-/* ------------------------------------------------------------------ second mappings */
 
 static size_t page_size(void)
 {
@@ -168,8 +164,6 @@ void sisci_memory_follow(struct sisci_memory *memory)
     (void)show_pages(memory->exported, map); /* else it shows the pages that it showed */
     pthread_mutex_unlock(&memory->lock);
 }
-
-/* ------------------------------------------------------------------ maps */
 
 static sci_error_t map_attached(struct sisci_memory *memory, void *at, struct sisci_local_map *map)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The memory of a local segment, which its handle and its maps share. */
-#ifndef SISCI_SEGMENT_MEMORY_H
-#define SISCI_SEGMENT_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +52,3 @@ struct sisci_local_map {
 sci_error_t sisci_local_map_make(struct sisci_memory *memory, void *at,
                                  struct sisci_local_map *map);
 void sisci_local_map_end(struct sisci_local_map *map);
-
-#endif

@@ -6,17 +6,13 @@
 
 #include "adapter.h"
 #include "export.h"
-#include "ioaddr.h"
 #include "order.h"
-#include "wait.h"
 
 enum {
     RIGHTS = RSM_RIGHT_READ | RSM_RIGHT_WRITE,
     CONNECT_FLAGS = SCI_FLAG_USE_CALLBACK | SCI_FLAG_ASYNCHRONOUS_CONNECT | SCI_FLAG_BROADCAST |
                     SCI_FLAG_DMA_GLOBAL,
 };
-
-/* ------------------------------------------------------------------ connections */
 
 static void drop_connection(struct sisci_connection *connection)
 {
@@ -86,8 +82,6 @@ static bool go(struct sisci_connection *connection, sci_segment_cb_reason_t reas
            !atomic_compare_exchange_weak(&connection->state, &state, next));
     return next != SISCI_REMOTE_STATES;
 }
-
-/* ------------------------------------------------------------------ callbacks */
 
 struct call {
     struct sisci_connection *connection;
@@ -166,8 +160,6 @@ static void finish(void *bytes)
 static const struct sisci_listener_type listener_type = {
     .event = event_of, .take_turn = take_turn, .finish = finish};
 
-/* ------------------------------------------------------------------ the end */
-
 static void cancel(struct sisci_object *object)
 {
     struct sisci_connection *connection = ((struct sisci_remote_segment *)object)->connection;
@@ -198,8 +190,6 @@ static sci_error_t query(struct sisci_object *object, unsigned subcommand,
 
 const struct sisci_type sisci_remote_type = {
     .kind = SISCI_REMOTE_SEGMENT, .cancel = cancel, .release = release, .query = query};
-
-/* ------------------------------------------------------------------ connect */
 
 /* What a handle is asked for with. */
 struct wanted {
@@ -308,10 +298,10 @@ static sci_error_t connect_segment(struct sisci_object *desc, const struct wante
     return make_handle(desc, connection, calls_back, handle);
 }
 
-SISCI_API void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment, unsigned int nodeId,
-                                 unsigned int segmentId, unsigned int localAdapterNo,
-                                 sci_cb_remote_segment_t callback, void *callbackArg,
-                                 unsigned int timeout, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIConnectSegment)
+(sci_desc_t sd, sci_remote_segment_t *segment, unsigned int nodeId, unsigned int segmentId,
+ unsigned int localAdapterNo, sci_cb_remote_segment_t callback, void *callbackArg,
+ unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
     const struct wanted wanted = {nodeId, segmentId, localAdapterNo, callback, callbackArg, flags};
     sci_remote_segment_t made = NULL;
@@ -319,16 +309,15 @@ SISCI_API void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment, u
     (void)timeout; /* the daemons answer at once */
     if (result == SCI_ERR_OK)
         result = segment == NULL ? SCI_ERR_ILLEGAL_PARAMETER : check_wanted(&wanted);
-    struct sisci_object *desc = result == SCI_ERR_OK ? sisci_hold(sd, SISCI_DESC) : NULL;
-    if (result == SCI_ERR_OK)
-        result = desc != NULL ? connect_segment(desc, &wanted, &made) : SCI_ERR_ILLEGAL_PARAMETER;
-    if (desc != NULL)
+    struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &result);
+    if (desc != NULL) {
+        result = connect_segment(desc, &wanted, &made);
         sisci_drop(desc);
+    }
     if (segment != NULL)
         *segment = result == SCI_ERR_OK ? made : NULL;
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIConnectSegment);
 
 /* Not while it is mapped, or DMA goes on. */
 static sci_error_t disconnect(struct sisci_remote_segment *segment)
@@ -339,23 +328,19 @@ static sci_error_t disconnect(struct sisci_remote_segment *segment)
     return SCI_ERR_BUSY;
 }
 
-SISCI_API void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags,
-                                    sci_error_t *error)
+SISCI_API(void, SCIDisconnectSegment)
+(sci_remote_segment_t segment, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK) {
-        struct sisci_remote_segment *held = sisci_hold_remote(segment);
-        result = held != NULL ? disconnect(held) : SCI_ERR_ILLEGAL_PARAMETER;
-    }
+    struct sisci_remote_segment *held = sisci_need(segment, SISCI_REMOTE_SEGMENT, &result);
+    if (held != NULL)
+        result = disconnect(held);
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIDisconnectSegment);
 
-/* ------------------------------------------------------------------ what is known of it */
-
-SISCI_API size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment)
+SISCI_API(size_t, SCIGetRemoteSegmentSize)(sci_remote_segment_t segment)
 {
-    struct sisci_remote_segment *held = sisci_hold_remote(segment);
+    struct sisci_remote_segment *held = sisci_hold(segment, SISCI_REMOTE_SEGMENT);
     if (held == NULL)
         return 0;
     const struct rsmcore_import *import = sisci_remote_import(held);
@@ -363,29 +348,24 @@ SISCI_API size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment)
     sisci_drop(&held->object);
     return size;
 }
-SISCI_EXPORT(SCIGetRemoteSegmentSize);
 
-SISCI_API unsigned int SCIGetRemoteSegmentId(sci_remote_segment_t segment)
+SISCI_API(unsigned int, SCIGetRemoteSegmentId)(sci_remote_segment_t segment)
 {
-    struct sisci_remote_segment *held = sisci_hold_remote(segment);
+    struct sisci_remote_segment *held = sisci_hold(segment, SISCI_REMOTE_SEGMENT);
     unsigned id = held != NULL ? held->connection->id : 0;
     if (held != NULL)
         sisci_drop(&held->object);
     return id;
 }
-SISCI_EXPORT(SCIGetRemoteSegmentId);
 
-SISCI_API unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment)
+SISCI_API(unsigned int, SCIGetRemoteSegmentNodeId)(sci_remote_segment_t segment)
 {
-    struct sisci_remote_segment *held = sisci_hold_remote(segment);
+    struct sisci_remote_segment *held = sisci_hold(segment, SISCI_REMOTE_SEGMENT);
     unsigned node = held != NULL ? held->connection->node : 0;
     if (held != NULL)
         sisci_drop(&held->object);
     return node;
 }
-SISCI_EXPORT(SCIGetRemoteSegmentNodeId);
-
-/* ------------------------------------------------------------------ events */
 
 struct remote_wait {
     struct sisci_connection *connection;
@@ -420,23 +400,18 @@ static sci_error_t wait_for_event(struct sisci_remote_segment *segment, unsigned
     return sisci_error(SISCI_WAIT, status);
 }
 
-SISCI_API sci_segment_cb_reason_t SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segment,
-                                                               sci_error_t *status,
-                                                               unsigned int timeout,
-                                                               unsigned int flags,
-                                                               sci_error_t *error)
+SISCI_API(sci_segment_cb_reason_t, SCIWaitForRemoteSegmentEvent)
+(sci_remote_segment_t segment, sci_error_t *status, unsigned int timeout, unsigned int flags,
+ sci_error_t *error)
 {
     sci_segment_cb_reason_t reason = (sci_segment_cb_reason_t)0;
-    struct sisci_remote_segment *held = NULL;
     sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK) {
-        held = sisci_hold_remote(segment);
-        result = held != NULL ? wait_for_event(held, timeout, &reason) : SCI_ERR_ILLEGAL_PARAMETER;
-    }
-    if (held != NULL)
+    struct sisci_remote_segment *held = sisci_need(segment, SISCI_REMOTE_SEGMENT, &result);
+    if (held != NULL) {
+        result = wait_for_event(held, timeout, &reason);
         sisci_drop(&held->object);
+    }
     sisci_report(status, SCI_ERR_OK);
     sisci_report(error, result);
     return reason;
 }
-SISCI_EXPORT(SCIWaitForRemoteSegmentEvent);

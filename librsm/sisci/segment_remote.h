@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Remote segments: connections of this process. */
-#ifndef SISCI_SEGMENT_REMOTE_H
-#define SISCI_SEGMENT_REMOTE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -40,11 +39,6 @@ struct sisci_remote_segment {
 
 extern const struct sisci_type sisci_remote_type;
 
-static inline struct sisci_remote_segment *sisci_hold_remote(sci_remote_segment_t handle)
-{
-    return (struct sisci_remote_segment *)sisci_hold(handle, SISCI_REMOTE_SEGMENT);
-}
-
 /** A transfer of DMA begins and ends. It begins with a segment of the connection held. Meanwhile
  *  the segment cannot be disconnected, and if it ends nevertheless the connection stays. */
 void sisci_connection_use(struct sisci_connection *connection);
@@ -55,5 +49,3 @@ static inline struct rsmcore_import *sisci_remote_import(const struct sisci_remo
 {
     return atomic_load_explicit(&segment->connection->import, memory_order_acquire);
 }
-
-#endif

@@ -12,7 +12,9 @@ _Static_assert((int)SISCI_NOT_PREPARED == (int)RSM_SEGMENT_NEW &&
                "states are the same numbers");
 _Static_assert((int)SISCI_ADAPTERS_MAX == (int)RSM_PROTO_UNITS_MAX, "and so are adapters");
 
-sci_error_t sisci_local_publish(struct sisci_local_segment *segment)
+/* Register the memory with the daemon, if that has not been done. Other processes may have it from
+ * then on. SCI_ERR_ILLEGAL_OPERATION: there is no memory. Called with the lock held. */
+static sci_error_t publish(struct sisci_local_segment *segment)
 {
     struct rsmcore_export *exported = sisci_memory_export(segment->memory);
     if (exported == NULL || segment->published)
@@ -24,8 +26,6 @@ sci_error_t sisci_local_publish(struct sisci_local_segment *segment)
     segment->published = status == RSM_ST_OK;
     return sisci_error(SISCI_LOCAL, status);
 }
-
-/* ------------------------------------------------------------------ moves */
 
 static enum rsm_status move(struct sisci_local_segment *segment, const struct rsmcore_move *move,
                             enum rsm_segment_state *was)
@@ -74,7 +74,7 @@ static sci_error_t prepare(struct sisci_local_segment *segment, unsigned adapter
 {
     sci_error_t error = SCI_ERR_OK;
     if (segment->is_empty || !segment->is_private)
-        error = sisci_local_publish(segment);
+        error = publish(segment);
     if (error == SCI_ERR_OK)
         error = act(segment, adapter, SISCI_PREPARE, 0);
     if (error == SCI_ERR_OK && (flags & SCI_FLAG_DMA_SOURCE_ONLY) != 0)
@@ -95,7 +95,7 @@ static sci_error_t set_available(struct sisci_local_segment *segment, unsigned a
     sci_error_t error = sisci_local_need_events(segment);
     /* It is not published where an end of all connections failed halfway. */
     if (error == SCI_ERR_OK && segment->states[adapter] != SISCI_NOT_PREPARED)
-        error = sisci_local_publish(segment);
+        error = publish(segment);
     return error == SCI_ERR_OK ? act(segment, adapter, SISCI_SET_AVAILABLE, 0) : error;
 }
 
@@ -118,7 +118,7 @@ static sci_error_t disconnect_all(struct sisci_local_segment *segment, unsigned 
     for (unsigned i = 0; i < SISCI_ADAPTERS_MAX; i++)
         if (segment->states[i] == SISCI_AVAILABLE)
             segment->states[i] = SISCI_PREPARED;
-    error = sisci_local_publish(segment);
+    error = publish(segment);
     sisci_memory_follow(segment->memory);
     return error;
 }
@@ -142,11 +142,9 @@ static sci_error_t on_adapter(sci_local_segment_t handle, unsigned adapter, unsi
                               unsigned known, action_function *action)
 {
     sci_error_t result = sisci_check(flags, known);
-    if (result != SCI_ERR_OK)
-        return result;
-    struct sisci_local_segment *segment = sisci_hold_local(handle);
+    struct sisci_local_segment *segment = sisci_need(handle, SISCI_LOCAL_SEGMENT, &result);
     if (segment == NULL)
-        return SCI_ERR_ILLEGAL_PARAMETER;
+        return result;
     result = sisci_adapter_check(adapter);
     if (result == SCI_ERR_OK) {
         pthread_mutex_lock(&segment->lock);
@@ -157,28 +155,25 @@ static sci_error_t on_adapter(sci_local_segment_t handle, unsigned adapter, unsi
     return result;
 }
 
-SISCI_API void SCIPrepareSegment(sci_local_segment_t segment, unsigned int localAdapterNo,
-                                 unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIPrepareSegment)
+(sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, sci_error_t *error)
 {
     sisci_report(error,
                  on_adapter(segment, localAdapterNo, flags, SCI_FLAG_DMA_SOURCE_ONLY, prepare));
 }
-SISCI_EXPORT(SCIPrepareSegment);
 
-SISCI_API void SCISetSegmentAvailable(sci_local_segment_t segment, unsigned int localAdapterNo,
-                                      unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCISetSegmentAvailable)
+(sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, sci_error_t *error)
 {
     sisci_report(error, on_adapter(segment, localAdapterNo, flags, 0, set_available));
 }
-SISCI_EXPORT(SCISetSegmentAvailable);
 
-SISCI_API void SCISetSegmentUnavailable(sci_local_segment_t segment, unsigned int localAdapterNo,
-                                        unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCISetSegmentUnavailable)
+(sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, sci_error_t *error)
 {
     sisci_report(error, on_adapter(segment, localAdapterNo, flags,
                                    SCI_FLAG_FORCE_DISCONNECT | SCI_FLAG_NOTIFY, set_unavailable));
 }
-SISCI_EXPORT(SCISetSegmentUnavailable);
 
 bool sisci_local_is_prepared(struct sisci_local_segment *segment, unsigned adapter)
 {
@@ -192,8 +187,6 @@ bool sisci_local_is_prepared(struct sisci_local_segment *segment, unsigned adapt
     return prepared;
 }
 
-/* ------------------------------------------------------------------ sharing */
-
 static sci_error_t share(struct sisci_local_segment *segment)
 {
     struct rsmcore_export *exported = sisci_memory_export(segment->memory);
@@ -202,7 +195,7 @@ static sci_error_t share(struct sisci_local_segment *segment)
     sci_error_t error = SCI_ERR_OK;
     /* One that has no memory yet can be attached to when it has. */
     if (rsmcore_export_address(exported) != NULL)
-        error = sisci_local_publish(segment);
+        error = publish(segment);
     enum rsm_segment_state was;
     const struct rsmcore_move move = {.unit = 0,
                                       .from = (enum rsm_segment_state)segment->states[0],
@@ -213,23 +206,19 @@ static sci_error_t share(struct sisci_local_segment *segment)
     return error;
 }
 
-SISCI_API void SCIShareSegment(sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIShareSegment)
+(sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, SCI_FLAG_SHARE_EXTERNAL);
-    struct sisci_local_segment *held = result == SCI_ERR_OK ? sisci_hold_local(segment) : NULL;
+    struct sisci_local_segment *held = sisci_need(segment, SISCI_LOCAL_SEGMENT, &result);
     if (held != NULL) {
         pthread_mutex_lock(&held->lock);
         result = share(held);
         pthread_mutex_unlock(&held->lock);
         sisci_drop(&held->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIShareSegment);
-
-/* ------------------------------------------------------------------ memory of the program */
 
 static sci_error_t register_memory(struct sisci_local_segment *segment, void *address, size_t size)
 {
@@ -247,29 +236,25 @@ static sci_error_t register_memory(struct sisci_local_segment *segment, void *ad
     return status == RSM_ST_DENIED ? SCI_ERR_ILLEGAL_ADDRESS : sisci_error(SISCI_LOCAL, status);
 }
 
-SISCI_API void SCIRegisterSegmentMemory(void *address, size_t size, sci_local_segment_t segment,
-                                        unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIRegisterSegmentMemory)
+(void *address, size_t size, sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, SCI_FLAG_LOCK_USER_MEM);
-    struct sisci_local_segment *held = result == SCI_ERR_OK ? sisci_hold_local(segment) : NULL;
+    struct sisci_local_segment *held = sisci_need(segment, SISCI_LOCAL_SEGMENT, &result);
     if (held != NULL) {
         pthread_mutex_lock(&held->lock);
         result = register_memory(held, address, size);
         pthread_mutex_unlock(&held->lock);
         sisci_drop(&held->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCIRegisterSegmentMemory);
 
-SISCI_API void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address, unsigned int busNo,
-                                       size_t size, sci_local_segment_t segment, unsigned int flags,
-                                       sci_error_t *error)
+SISCI_API(void, SCIAttachPhysicalMemory)
+(sci_ioaddr_t ioaddress, void *address, unsigned int busNo, size_t size,
+ sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
     (void)ioaddress, (void)address, (void)busNo, (void)size, (void)segment;
     sci_error_t result = sisci_check(flags, SCI_FLAG_CUDA_BUFFER | SCI_FLAG_SCIF_BUFFER);
     sisci_report(error, result == SCI_ERR_OK ? SCI_ERR_NOT_SUPPORTED : result);
 }
-SISCI_EXPORT(SCIAttachPhysicalMemory);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The states of segments, as tables. They know nothing of what a state means to the core. */
-#ifndef SISCI_SEGMENT_STATES_H
-#define SISCI_SEGMENT_STATES_H
+#pragma once
 
 #include "sisci_error.h"
 #include "sisci_types.h"
@@ -41,5 +40,3 @@ enum sisci_remote_state {
 
 /** Where an event leads. SCIDisconnectSegment() leads out of every state. */
 extern const enum sisci_remote_state sisci_remote_edges[SISCI_REMOTE_STATES][MAX_CB_REASON + 1];
-
-#endif

@@ -15,8 +15,6 @@ static void release(struct sisci_object *object)
 
 static const struct sisci_type sequence_type = {.kind = SISCI_SEQUENCE, .release = release};
 
-/* ------------------------------------------------------------------ spans */
-
 void sisci_span_begin(struct sisci_sequence *sequence)
 {
     if (sequence->import == NULL)
@@ -40,8 +38,6 @@ sci_sequence_status_t sisci_span_end(struct sisci_sequence *sequence)
     return rsmcore_import_aborted(sequence->import) ? SCI_SEQ_NOT_RETRIABLE : SCI_SEQ_RETRIABLE;
 }
 
-/* ------------------------------------------------------------------ functions */
-
 static sci_error_t create(struct sisci_map *map, sci_sequence_t *handle)
 {
     struct sisci_sequence *sequence = calloc(1, sizeof *sequence);
@@ -58,42 +54,35 @@ static sci_error_t create(struct sisci_map *map, sci_sequence_t *handle)
     return error;
 }
 
-SISCI_API void SCICreateMapSequence(sci_map_t map, sci_sequence_t *sequence, unsigned int flags,
-                                    sci_error_t *error)
+SISCI_API(void, SCICreateMapSequence)
+(sci_map_t map, sci_sequence_t *sequence, unsigned int flags, sci_error_t *error)
 {
     sci_sequence_t made = NULL;
     sci_error_t result = sisci_check(flags, SCI_FLAG_FAST_BARRIER);
     if (result == SCI_ERR_OK && sequence == NULL)
         result = SCI_ERR_ILLEGAL_PARAMETER;
-    struct sisci_map *held = result == SCI_ERR_OK ? sisci_hold_map(map) : NULL;
-    if (result == SCI_ERR_OK)
-        result = held != NULL ? create(held, &made) : SCI_ERR_ILLEGAL_PARAMETER;
-    if (held != NULL)
+    struct sisci_map *held = sisci_need(map, SISCI_MAP, &result);
+    if (held != NULL) {
+        result = create(held, &made);
         sisci_drop(&held->object);
+    }
     if (sequence != NULL)
         *sequence = made;
     sisci_report(error, result);
 }
-SISCI_EXPORT(SCICreateMapSequence);
 
-SISCI_API void SCIRemoveSequence(sci_sequence_t sequence, unsigned int flags, sci_error_t *error)
+SISCI_API(void, SCIRemoveSequence)(sci_sequence_t sequence, unsigned int flags, sci_error_t *error)
 {
-    sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK) {
-        struct sisci_sequence *held = sisci_hold_sequence(sequence);
-        result = held != NULL ? sisci_end(&held->object, SISCI_END_ALL) : SCI_ERR_ILLEGAL_PARAMETER;
-    }
-    sisci_report(error, result);
+    sisci_report(error, sisci_remove(sequence, SISCI_SEQUENCE, flags));
 }
-SISCI_EXPORT(SCIRemoveSequence);
 
 /* A connection that is lost is no error that passes. */
-SISCI_API sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence, unsigned int flags,
-                                                 sci_error_t *error)
+SISCI_API(sci_sequence_status_t, SCIStartSequence)
+(sci_sequence_t sequence, unsigned int flags, sci_error_t *error)
 {
     sci_sequence_status_t status = SCI_SEQ_NOT_RETRIABLE;
     sci_error_t result = sisci_check(flags, 0);
-    struct sisci_sequence *held = result == SCI_ERR_OK ? sisci_hold_sequence(sequence) : NULL;
+    struct sisci_sequence *held = sisci_need(sequence, SISCI_SEQUENCE, &result);
     if (held != NULL) {
         if (held->import != NULL && rsmcore_import_aborted(held->import))
             result = SCI_ERR_NOT_CONNECTED;
@@ -101,41 +90,32 @@ SISCI_API sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence, unsign
             status = SCI_SEQ_OK;
         sisci_span_begin(held);
         sisci_drop(&held->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
     return status;
 }
-SISCI_EXPORT(SCIStartSequence);
 
-SISCI_API sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence, unsigned int flags,
-                                                 sci_error_t *error)
+SISCI_API(sci_sequence_status_t, SCICheckSequence)
+(sci_sequence_t sequence, unsigned int flags, sci_error_t *error)
 {
     sci_sequence_status_t status = SCI_SEQ_NOT_RETRIABLE;
     sci_error_t result = sisci_check(flags, SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER);
-    struct sisci_sequence *held = result == SCI_ERR_OK ? sisci_hold_sequence(sequence) : NULL;
+    struct sisci_sequence *held = sisci_need(sequence, SISCI_SEQUENCE, &result);
     if (held != NULL) {
         status = sisci_span_end(held);
         sisci_drop(&held->object);
-    } else if (result == SCI_ERR_OK) {
-        result = SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
     return status;
 }
-SISCI_EXPORT(SCICheckSequence);
 
-/* ------------------------------------------------------------------ order */
-
-SISCI_API void SCIStoreBarrier(sci_sequence_t sequence, unsigned int flags)
+SISCI_API(void, SCIStoreBarrier)(sci_sequence_t sequence, unsigned int flags)
 {
     (void)sequence, (void)flags; /* it is about everything that is mapped */
     sisci_order_all();
 }
-SISCI_EXPORT(SCIStoreBarrier);
 
-SISCI_API void SCIFlush(sci_sequence_t sequence, unsigned int flags)
+SISCI_API(void, SCIFlush)(sci_sequence_t sequence, unsigned int flags)
 {
     (void)sequence;
     if ((flags & SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY) != 0)
@@ -143,11 +123,10 @@ SISCI_API void SCIFlush(sci_sequence_t sequence, unsigned int flags)
     else
         sisci_order_all();
 }
-SISCI_EXPORT(SCIFlush);
 
-SISCI_API void SCIFlushReadBuffers(sci_sequence_t sequence)
+SISCI_API(void, SCIFlushReadBuffers)(sci_sequence_t sequence)
 {
-    struct sisci_sequence *held = sisci_hold_sequence(sequence);
+    struct sisci_sequence *held = sisci_hold(sequence, SISCI_SEQUENCE);
     rsm_fence_loads();
     if (held == NULL)
         return;
@@ -155,4 +134,3 @@ SISCI_API void SCIFlushReadBuffers(sci_sequence_t sequence)
         rsmcore_import_acquire(held->import);
     sisci_drop(&held->object);
 }
-SISCI_EXPORT(SCIFlushReadBuffers);

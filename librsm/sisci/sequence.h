@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Sequences: whether what was stored through a map has arrived. */
-#ifndef SISCI_SEQUENCE_H
-#define SISCI_SEQUENCE_H
+#pragma once
 
 #include "core/barrier.h"
 #include "map.h"
@@ -12,14 +11,7 @@ struct sisci_sequence {
     _Atomic uint32_t failures;     /**< the span's barrier */
 };
 
-static inline struct sisci_sequence *sisci_hold_sequence(sci_sequence_t handle)
-{
-    return (struct sisci_sequence *)sisci_hold(handle, SISCI_SEQUENCE);
-}
-
 /** Begin a span. */
 void sisci_span_begin(struct sisci_sequence *sequence);
 /** End it and begin another: what came of it. */
 sci_sequence_status_t sisci_span_end(struct sisci_sequence *sequence);
-
-#endif

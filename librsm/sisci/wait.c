@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "wait.h"
+#include "object.h"
 
 #include <pthread.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transport/generic.h"
-#include "transport/guard.h"
 
 #include <string.h>
 
@@ -15,8 +14,6 @@ _Static_assert(HEAD_MATCHES(struct rsm_node_ops), "both tables begin alike");
 
 static const char other_abi[] =
     "it was built for another version of the transport interface than " RSMCORE_ABI_TEXT;
-
-/* ------------------------------------------------------------------ generic forms */
 
 static enum rsm_status generic_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
                                          unsigned width, size_t count)
@@ -193,8 +190,6 @@ static enum rsm_status generic_extent_make_for(struct rsm_node_port *port,
     return ops->extent_make(port, request->length, extent);
 }
 
-/* ------------------------------------------------------------------ checks */
-
 bool rsmcore_transport_name_valid(const char *name)
 {
     size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
@@ -333,8 +328,6 @@ const char *rsmcore_node_ops_flaw(const struct rsm_node_ops *given)
     flaw = node_signals_flaw(&ops);
     return flaw != NULL ? flaw : node_imports_flaw(ops.imports);
 }
-
-/* ------------------------------------------------------------------ completion */
 
 static enum rsm_status status_of_flaw(const char *flaw)
 {

@@ -7,8 +7,7 @@
  * A given table may be shorter or longer than this version's: its `size` decides which members
  * are there. It is only read; a completed table is a copy. Everything here is thread-safe.
  */
-#ifndef RSMCORE_TRANSPORT_GENERIC_H
-#define RSMCORE_TRANSPORT_GENERIC_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,7 +29,7 @@ struct rsmcore_table_head {
 struct rsmcore_import_table {
     struct rsm_import_ops ops;
     struct rsm_signal_ops signals;
-    struct rsm_import_ops guarded; /* of connections without RSM_CAP_FORK (guard.h) */
+    struct rsm_import_ops guarded; /* of connections without RSM_CAP_FORK (guard.c) */
 };
 struct rsmcore_node_table {
     struct rsm_node_ops ops;
@@ -71,7 +70,7 @@ extern const struct rsm_completion_ops rsmcore_completion_ops;
 
 /** What the generic form keeps for a connection, at its `core`. */
 struct rsmcore_completions;
-/** @p conn is the transport's connection, and @p process the generation that made it (guard.h).
+/** @p conn is the transport's connection, and @p process the generation that made it (guard.c).
  *  NULL: no memory. */
 struct rsmcore_completions *rsmcore_completions_make(const struct rsm_conn *conn, unsigned process);
 unsigned rsmcore_completions_process(const struct rsmcore_completions *completions);
@@ -79,4 +78,10 @@ unsigned rsmcore_completions_process(const struct rsmcore_completions *completio
 void rsmcore_completions_follow(struct rsmcore_completions *completions, struct rsm_conn *former);
 void rsmcore_completions_free(struct rsmcore_completions *completions);
 
-#endif
+/* guard.c: connections that a forked child must not use */
+
+/** The generation of this process: another one in each forked child. No lock, any thread. */
+unsigned rsmcore_guard_process(void);
+
+/** Make of a completed table the one of connections without RSM_CAP_FORK. */
+void rsmcore_guard_make(const struct rsm_import_ops *full, struct rsm_import_ops *guarded);

@@ -5,7 +5,7 @@
  * in place of its transport's, which is that of its port. The transport is not called in the child,
  * not even to disconnect: what the two processes share is the parent's.
  */
-#include "transport/guard.h"
+#include "transport/generic.h"
 
 #include <stdatomic.h>
 
@@ -119,8 +119,6 @@ static enum rsm_status guard_health(struct rsm_conn *conn)
     PASS(conn, health(conn));
 }
 
-/* ------------------------------------------------------------------ signals */
-
 static enum rsm_status guard_post(struct rsm_conn *conn, bool coalesce)
 {
     PASS(conn, signals->post(conn, coalesce));
@@ -156,8 +154,6 @@ static const struct rsm_signal_ops guard_signals = {
     .poll = guard_poll,
     .acknowledge = guard_acknowledge,
 };
-
-/* ------------------------------------------------------------------ completions */
 
 static enum rsm_status guard_submit(struct rsm_conn *conn, const struct rsm_work *work)
 {

@@ -4,8 +4,7 @@
  * Open ports and make connections: check what a transport returns, and fill in its base. As
  * thread-safe as the operations behind it.
  */
-#ifndef RSMCORE_TRANSPORT_INSTANCE_H
-#define RSMCORE_TRANSPORT_INSTANCE_H
+#pragma once
 
 #include "transport/generic.h"
 
@@ -42,5 +41,3 @@ enum rsm_status rsmcore_node_port_open(const struct rsm_node_ops *ops,
 /** What is wrong with an extent that was made for @p length bytes, in English, or NULL. */
 const char *rsmcore_extent_flaw(const struct rsm_node_port *port, const struct rsm_extent *extent,
                                 uint64_t length);
-
-#endif

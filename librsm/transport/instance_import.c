@@ -2,7 +2,7 @@
 #include "transport/instance.h"
 
 #include "base/log.h"
-#include "transport/guard.h"
+#include "transport/generic.h"
 
 enum rsm_status rsmcore_port_open(const struct rsm_import_ops *ops,
                                   const struct rsm_controller_info *info, struct rsm_port **port)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Transport modules: shared objects named librsm_NAME.so in one directory. */
-#ifndef RSMCORE_TRANSPORT_MODULE_H
-#define RSMCORE_TRANSPORT_MODULE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ const void *rsmcore_module_symbol(const char *name, const char *symbol, char *re
 /** Let @p log have what modules log; else the log of the process has it. To be called before a
  *  module is loaded. */
 void rsmcore_module_log_to(rsm_transport_log log);
-
-#endif

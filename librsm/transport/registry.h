@@ -7,8 +7,7 @@
  * here takes a lock: a lookup is safe in a child that was forked while another thread was inside,
  * and a module whose constructor calls librsm cannot deadlock with the dynamic loader.
  */
-#ifndef RSMCORE_TRANSPORT_REGISTRY_H
-#define RSMCORE_TRANSPORT_REGISTRY_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -38,4 +37,17 @@ const void *rsmcore_registry_find(struct rsmcore_registry *registry, const char 
  *  RSM_ST_NO_MEMORY; or what `complete` says. */
 enum rsm_status rsmcore_registry_add(struct rsmcore_registry *registry, const void *given);
 
-#endif
+/**
+ * The completed import table of transport @p name (any string; it may come from another process).
+ * "shm" is built in; others are looked for in the module directory. The result is the same at each
+ * call and stays valid. Thread-safe, without locks.
+ * @return NULL if there is none; the reason has been logged, once a name.
+ */
+const struct rsm_import_ops *rsmcore_transport_import(const char *name);
+
+/** Make a table known that no module holds, for tests. @p given must stay valid. RSM_ST_BUSY: there
+ *  is one of that name; RSM_ST_VERSION, RSM_ST_INVALID: see generic.h; RSM_ST_NO_MEMORY. */
+enum rsm_status rsmcore_transport_import_add(const struct rsm_import_ops *given);
+
+/** The same of the node half. */
+const struct rsm_node_ops *rsmcore_transport_node(const char *name);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/registry_import.h"
 
 #include "transport/registry.h"
 #include "transport/shm/shm.h"

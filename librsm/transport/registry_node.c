@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/registry_node.h"
 
 #include "transport/registry.h"
 #include "transport/shm/shm.h"
@@ -28,9 +27,4 @@ static struct rsmcore_registry registry = {
 const struct rsm_node_ops *rsmcore_transport_node(const char *name)
 {
     return rsmcore_registry_find(&registry, name);
-}
-
-enum rsm_status rsmcore_transport_node_add(const struct rsm_node_ops *given)
-{
-    return rsmcore_registry_add(&registry, given);
 }

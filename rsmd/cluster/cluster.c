@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "cluster/internal.h"

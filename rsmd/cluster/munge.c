@@ -2,6 +2,7 @@
 #include "cluster/munge.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #ifndef RSMD_CLUSTER_MUNGE_H
 #define RSMD_CLUSTER_MUNGE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>

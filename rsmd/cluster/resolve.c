@@ -40,11 +40,6 @@ static void on_done(struct rsmd_job *job)
     resolution->done(resolution->context, &resolution->found, resolution->why);
 }
 
-static void free_job(struct rsmd_job *job)
-{
-    free(job);
-}
-
 struct resolution *rsmd_resolve(struct rsmd_cluster *cluster, const struct rsmd_conf_node *node,
                                 resolved *done, void *context)
 {
@@ -57,7 +52,6 @@ struct resolution *rsmd_resolve(struct rsmd_cluster *cluster, const struct rsmd_
     if (made != NULL) {
         made->job.run = run;
         made->job.done = on_done;
-        made->job.free = free_job;
         memcpy(made->host, node->address, sizeof made->host);
         made->port = node->port;
         made->loopback_only = cluster->self.conf->auth == RSMD_AUTH_NONE;

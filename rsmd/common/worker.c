@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -53,12 +52,20 @@ struct rsmd_worker {
     struct event *retry;    /* timer: a thread could not be started */
 };
 
+static void free_job(struct rsmd_job *job)
+{
+    if (job->free != NULL)
+        job->free(job);
+    else
+        free(job);
+}
+
 static void free_all(struct rsmd_job *jobs)
 {
     struct rsmd_job *job, *next;
     DL_FOREACH_SAFE(jobs, job, next)
     {
-        job->free(job);
+        free_job(job);
     }
 }
 
@@ -241,7 +248,7 @@ static bool report_some(struct rsmd_worker *worker, unsigned max)
     {
         if (!atomic_load(&job->cancelled))
             job->done(job);
-        job->free(job);
+        free_job(job);
     }
     return more;
 }

@@ -24,8 +24,9 @@ struct rsmd_worker;
 struct rsmd_job {
     void (*run)(struct rsmd_job *job);  /* in a thread; must touch nothing but the job */
     void (*done)(struct rsmd_job *job); /* in the event loop, unless it was cancelled */
-    void (*free)(struct rsmd_job *job); /* after done(), or instead of it; in either thread */
-    uint32_t owner;                     /* uid or any other number; jobs of one share threads */
+    /* after done(), or instead of it; in either thread. NULL: free(job) */
+    void (*free)(struct rsmd_job *job);
+    uint32_t owner; /* uid or any other number; jobs of one share threads */
     atomic_bool cancelled;
     struct rsmd_job *prev, *next; /* the worker's */
 };

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -95,6 +94,16 @@ static bool number(const char *text, uint32_t max, int *value)
 static bool take_value(struct rsmd_options *options, int code, const char *value)
 {
     switch (code) {
+    case 'c':
+        options->config = value;
+        return true;
+    case 'd':
+        options->runtime_dir = value;
+        return true;
+    case OPTION_SYSLOG:
+    case OPTION_STDERR:
+        options->to_syslog = code == OPTION_SYSLOG;
+        return true;
     case 'n':
         options->node = rsmcore_node_id_parse(value);
         return options->node != 0 || complain("node", "a node id from 1 to 65535", value);
@@ -117,43 +126,36 @@ static bool take_value(struct rsmd_options *options, int code, const char *value
     }
 }
 
-static bool take(struct rsmd_options *options, int code)
+/* Options that are true where they are given. */
+static bool *flag_of(struct rsmd_options *options, int code)
 {
     switch (code) {
     case 'f':
-        options->foreground = true;
-        return true;
-    case 'c':
-        options->config = optarg;
-        return true;
-    case 'd':
-        options->runtime_dir = optarg;
-        return true;
-    case OPTION_CHECK:
-        options->check = true;
-        return true;
-    case OPTION_VERSION:
-        options->version = true;
-        return true;
+        return &options->foreground;
     case 'h':
-        options->help = true;
-        return true;
-    case OPTION_SYSLOG:
-    case OPTION_STDERR:
-        options->to_syslog = code == OPTION_SYSLOG;
-        return true;
+        return &options->help;
+    case OPTION_CHECK:
+        return &options->check;
+    case OPTION_VERSION:
+        return &options->version;
     case OPTION_ALL_USERS:
-        options->all_users = true;
-        return true;
+        return &options->all_users;
     case OPTION_KEEP_STATE:
-        options->keep_state = true;
-        return true;
+        return &options->keep_state;
     case OPTION_EMBEDDED:
-        options->embedded = true;
-        return true;
+        return &options->embedded;
     default:
-        return take_value(options, code, optarg);
+        return NULL;
     }
+}
+
+static bool take(struct rsmd_options *options, int code)
+{
+    bool *flag = flag_of(options, code);
+    if (flag == NULL)
+        return take_value(options, code, optarg);
+    *flag = true;
+    return true;
 }
 
 bool rsmd_options_parse(struct rsmd_options *options, int argc, char **argv)

@@ -75,8 +75,4 @@ bool rsmd_conf_begin_map(struct rsmd_conf_parser *p, const char *argument);
 bool rsmd_conf_take_map_key(struct rsmd_conf_parser *p, const char *name, const char *value);
 bool rsmd_conf_settle_maps(struct rsmd_conf_parser *p);
 
-/* ---- conf_limits.c: [limits] */
-
-extern const struct rsmd_conf_key rsmd_conf_limit_keys[];
-
 #endif

@@ -16,8 +16,7 @@
 #include "handover/handover.h"
 #include "handover/internal.h"
 #include "handover/queue.h"
-#include "handover/state.h"
-#include "handover/store.h"
+#include "server/notify.h"
 
 enum { TRIAL_MS = 10000 };
 

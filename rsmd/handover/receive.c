@@ -11,8 +11,6 @@
 #include "handover/handover.h"
 #include "handover/internal.h"
 #include "handover/queue.h"
-#include "handover/state.h"
-#include "handover/store.h"
 #include "server/notify.h"
 
 enum { OWN_DESCRIPTORS = 64 }; /* that a daemon opens before it serves, and some spare */

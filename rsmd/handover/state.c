@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "handover/state.h"
+#include "handover/internal.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -9,33 +9,18 @@
 #include "node/saved.h"
 #include "server/connection.h"
 
-struct saved_client {
-    uint32_t socket, process, pid, greeted, node, may_bring_fds;
-};
-
-static void walk_client(struct rsm_codec *c, void *record)
-{
-    struct saved_client *saved = record;
-    rsm_codec_u32(c, &saved->socket);
-    rsm_codec_u32(c, &saved->process);
-    rsm_codec_u32(c, &saved->pid);
-    rsm_codec_count(c, &saved->greeted, 1);
-    rsm_codec_count(c, &saved->node, RSM_NODE_ID_MAX);
-    rsm_codec_count(c, &saved->may_bring_fds, 1);
-}
-
 static void save_connection(struct rsmd_snapshot *snapshot,
                             const struct rsmd_connection *connection)
 {
     rsmd_snapshot_section(snapshot);
-    struct saved_client saved = {.socket = rsmd_snapshot_fd(snapshot, connection->socket),
-                                 .pid = (uint32_t)connection->client.peer.pid,
-                                 .greeted = connection->client.greeted,
-                                 .node = connection->client.node,
-                                 .may_bring_fds = connection->may_bring_fds};
+    struct rsmd_saved_client saved = {.socket = rsmd_snapshot_fd(snapshot, connection->socket),
+                                      .pid = (uint32_t)connection->client.peer.pid,
+                                      .greeted = connection->client.greeted,
+                                      .node = connection->client.node,
+                                      .may_bring_fds = connection->may_bring_fds};
     if (saved.greeted) /* others have no client yet */
         saved.process = rsmd_snapshot_fd(snapshot, connection->process);
-    rsmd_snapshot_put(snapshot, RSMD_SAVED_CLIENT, walk_client, &saved);
+    rsmd_saved_put(snapshot, RSMD_SAVED_CLIENT, &saved);
     rsmd_save_client(snapshot, &connection->client);
     rsmd_save_imports(snapshot, &connection->client);
 }
@@ -98,8 +83,8 @@ static struct rsmd_connection *stand_in(struct rsmd_server *server)
 
 /* Resume the connection of a client. NULL: it failed, with the reason. */
 static struct rsmd_connection *resume(struct rsmd_snapshot_reader *reader,
-                                      struct rsmd_server *server, const struct saved_client *saved,
-                                      const char **why)
+                                      struct rsmd_server *server,
+                                      const struct rsmd_saved_client *saved, const char **why)
 {
     int socket = rsmd_snapshot_take(reader, saved->socket);
     int process = rsmd_snapshot_take(reader, saved->process);
@@ -117,7 +102,7 @@ static struct rsmd_connection *resume(struct rsmd_snapshot_reader *reader,
 
 /* Resume a connection that had not sent HELLO, and has nothing. */
 static void resume_silent(struct rsmd_snapshot_reader *reader, struct rsmd_server *server,
-                          const struct saved_client *saved, struct resumed *client)
+                          const struct rsmd_saved_client *saved, struct resumed *client)
 {
     int socket = rsmd_snapshot_take(reader, saved->socket);
     if (socket >= 0)
@@ -134,10 +119,9 @@ static bool is_anything(uint32_t type)
 static void restore_client(struct rsmd_snapshot_reader *reader, struct rsmd_server *server,
                            struct resumed *client)
 {
-    struct saved_client saved;
+    struct rsmd_saved_client saved;
     const char *why = "its state cannot be read";
-    bool read = rsmd_snapshot_next(reader) == RSMD_SAVED_CLIENT &&
-                rsmd_snapshot_get(reader, walk_client, &saved, sizeof saved);
+    bool read = rsmd_saved_get(reader, RSMD_SAVED_CLIENT, &saved);
     client->pid = read ? (pid_t)saved.pid : 0;
     if (read && !saved.greeted) {
         resume_silent(reader, server, &saved, client);

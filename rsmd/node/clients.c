@@ -3,7 +3,6 @@
 
 #include "node/extents.h"
 #include "node/exports.h"
-#include "node/hosts.h"
 #include "node/imports.h"
 #include "node/interrupts.h"
 #include "node/slice.h"
@@ -66,12 +65,6 @@ bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client,
             break;
     }
     return rsmd_client_is_clear(client);
-}
-
-void rsmd_client_clear(struct rsmd_node *node, struct rsmd_client *client)
-{
-    node->hosts_ops->abandon(client);
-    rsmd_client_clear_until(node, client, INT64_MAX);
 }
 
 void rsmd_client_job_over(struct rsmd_client *client)

@@ -12,8 +12,6 @@ void rsmd_client_resume(const struct rsmd_client *client);
 /** Give the charge back. The connection has ended. */
 void rsmd_client_dismiss(const struct rsmd_client *client);
 
-/** Free all that a client has. */
-void rsmd_client_clear(struct rsmd_node *node, struct rsmd_client *client);
 /** Free what a client has, at least one object, and stop when the clock shows @p until (clock.h;
  *  INT64_MAX: never). True: it has nothing any more. */
 bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client, int64_t until);

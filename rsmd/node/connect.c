@@ -13,6 +13,7 @@
 #include "node/imports.h"
 #include "node/offer.h"
 #include "node/reach.h"
+#include "node/revokes.h"
 #include "node/segment_ids.h"
 #include "node/topology.h"
 
@@ -38,10 +39,13 @@ bool rsmd_grant_is_released(const struct rsmd_grant *grant)
 }
 
 /* Revoke an offer that the transport has made and no importer has received. */
-static void take_back(const struct rsmd_grant *grant, struct rsm_offer *offer)
+static void take_back(struct rsmd_node *node, struct rsmd_grant *grant,
+                      struct rsmd_account *account, struct rsm_offer *offer)
 {
     const struct rsmd_controller *by = grant->by;
-    by->ops->revoke(by->port, grant->made);
+    const struct rsm_record none = {.event = 0};
+    grant->pieces = rsmd_pieces_hold(grant->exported->pieces);
+    rsmd_revoke(node, grant, account, &none);
     if (rsmd_grant_is_released(grant))
         by->ops->imports->released(by->port, grant->made);
     while (offer->fd_count > 0)
@@ -93,7 +97,7 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
 
 undo:
     rsmd_importer_leave(node, importer);
-    take_back(grant, offer);
+    take_back(node, grant, wanted->account, offer);
     free(grant);
     return status;
 }

@@ -15,7 +15,6 @@
 #include "base/status.h"
 #include "transport/instance.h"
 #include "transport/registry.h"
-#include "transport/registry_node.h"
 
 static const struct rsmd_conf_controller loopback = {.name = "loopback",
                                                      .transport = RSM_TRANSPORT_LOCAL};

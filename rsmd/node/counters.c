@@ -47,7 +47,8 @@ void rsmd_events_close(struct rsmd_account *account, struct rsmd_events *events)
 
 /* ------------------------------------------------------------------ counters */
 
-enum rsm_status rsmd_event_counter_create(int *counter)
+/* A new event counter, sealed. */
+static enum rsm_status create(int *counter)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     int fd = rsmd_memfd_make("rsm-event", page, S_IRUSR | S_IWUSR);
@@ -69,7 +70,7 @@ enum rsm_status rsmd_events_need_counter(struct rsmd_account *account, struct rs
         return RSM_ST_OK;
     if (!rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
         return RSM_ST_NO_RESOURCES;
-    enum rsm_status status = rsmd_event_counter_create(&events->counter);
+    enum rsm_status status = create(&events->counter);
     if (status != RSM_ST_OK)
         rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
     return status;

@@ -21,8 +21,6 @@ void rsmd_events_init(struct rsmd_events *events);
 /** Close what is open; it was charged to @p account. */
 void rsmd_events_close(struct rsmd_account *account, struct rsmd_events *events);
 
-/** A new event counter, sealed; the descriptor becomes the caller's. */
-enum rsm_status rsmd_event_counter_create(int *counter);
 /** Make the counter's memory if there is none yet, charged to @p account. RSM_ST_NO_RESOURCES,
  *  RSM_ST_NO_MEMORY. */
 enum rsm_status rsmd_events_need_counter(struct rsmd_account *account, struct rsmd_events *events);

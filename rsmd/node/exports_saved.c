@@ -9,76 +9,30 @@
 #include "node/extents.h"
 #include "node/saved.h"
 
-struct saved_export {
-    uint32_t id, creator, slot, published, claimed, shared, offered, ended, named;
-    uint64_t length, size;
-    char controller[RSM_PROTO_NAME_MAX];
-    struct rsmd_access access;
-    uint8_t state[RSM_PROTO_UNITS_MAX];
-    struct rsmd_segment_name name;
-    struct rsmd_saved_pieces pieces;
-    struct rsmd_saved_events events;
-};
-
-static void walk_access(struct rsm_codec *c, struct rsmd_access *access)
-{
-    rsm_codec_u32(c, &access->uid);
-    rsm_codec_u32(c, &access->gid);
-    rsm_codec_u32(c, &access->mode);
-    rsm_codec_count(c, &access->acl_count, RSM_PROTO_ACL_MAX);
-    for (uint32_t i = 0; i < access->acl_count; i++) {
-        rsm_codec_u32(c, &access->acl[i].node);
-        rsm_codec_u32(c, &access->acl[i].permission);
-    }
-}
-
-static void walk_export(struct rsm_codec *c, void *record)
-{
-    struct saved_export *saved = record;
-    rsm_codec_u32(c, &saved->id);
-    rsm_codec_u32(c, &saved->creator);
-    rsm_codec_u32(c, &saved->slot);
-    rsm_codec_count(c, &saved->published, 1);
-    rsm_codec_count(c, &saved->claimed, 1);
-    rsm_codec_count(c, &saved->shared, 1);
-    rsm_codec_count(c, &saved->offered, 1);
-    rsm_codec_count(c, &saved->ended, 1);
-    rsm_codec_count(c, &saved->named, 1);
-    rsm_codec_u64(c, &saved->length);
-    rsm_codec_u64(c, &saved->size);
-    rsmd_walk_saved_name(c, saved->controller);
-    walk_access(c, &saved->access);
-    rsm_codec_bytes(c, saved->state, sizeof saved->state);
-    rsm_codec_count(c, &saved->name.space, RSM_ID_SPACES - 1);
-    rsm_codec_u32(c, &saved->name.id);
-    rsmd_walk_saved_pieces(c, &saved->pieces);
-    rsmd_walk_saved_events(c, &saved->events);
-}
-
 void rsmd_save_export(struct rsmd_snapshot *snapshot, const struct rsmd_export *exported)
 {
-    struct saved_export saved = {.id = exported->id,
-                                 .creator = (uint32_t)exported->creator,
-                                 .slot = exported->epoch_slot,
-                                 .published = exported->published,
-                                 .claimed = exported->claimed,
-                                 .shared = exported->shared,
-                                 .offered = exported->offered,
-                                 .ended = exported->ended,
-                                 .named = exported->hh_segment.tbl != NULL,
-                                 .length = exported->length,
-                                 .size = exported->size,
-                                 .access = exported->access,
-                                 .name = exported->name,
-                                 .events = rsmd_save_events(snapshot, &exported->events)};
+    struct rsmd_saved_export saved = {.id = exported->id,
+                                      .creator = (uint32_t)exported->creator,
+                                      .slot = exported->epoch_slot,
+                                      .published = exported->published,
+                                      .claimed = exported->claimed,
+                                      .shared = exported->shared,
+                                      .offered = exported->offered,
+                                      .ended = exported->ended,
+                                      .named = exported->hh_segment.tbl != NULL,
+                                      .length = exported->length,
+                                      .size = exported->size,
+                                      .access = exported->access,
+                                      .name = exported->name,
+                                      .events = rsmd_save_events(snapshot, &exported->events)};
     memcpy(saved.controller, exported->controller->name, sizeof saved.controller);
     memcpy(saved.state, exported->state, sizeof saved.state);
     rsmd_save_pieces(&saved.pieces, exported->pieces);
-    rsmd_snapshot_put(snapshot, RSMD_SAVED_EXPORT, walk_export, &saved);
+    rsmd_saved_put(snapshot, RSMD_SAVED_EXPORT, &saved);
     rsmd_save_mailbox(snapshot, exported->records);
 }
 
-static bool is_possible_export(const struct rsmd_node *node, const struct saved_export *saved)
+static bool is_possible_export(const struct rsmd_node *node, const struct rsmd_saved_export *saved)
 {
     const struct rsmd_export *other;
     if (saved->length == 0 || saved->size > saved->length || rsmd_id_in_use(node, saved->id) ||
@@ -93,7 +47,7 @@ static bool is_possible_export(const struct rsmd_node *node, const struct saved_
 
 /* Restore its name and, if it is published, its pieces: both or neither. */
 static bool restore_name(struct rsmd_node *node, struct rsmd_export *exported,
-                         const struct saved_export *saved)
+                         const struct rsmd_saved_export *saved)
 {
     if (!saved->named)
         return true;
@@ -114,7 +68,7 @@ static bool restore_name(struct rsmd_node *node, struct rsmd_export *exported,
 }
 
 static bool make_export(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
-                        struct rsmd_client *client, const struct saved_export *saved,
+                        struct rsmd_client *client, const struct rsmd_saved_export *saved,
                         struct rsmd_controller *controller)
 {
     struct rsmd_export *exported = calloc(1, sizeof *exported);
@@ -151,9 +105,8 @@ static bool make_export(struct rsmd_snapshot_reader *reader, struct rsmd_node *n
 bool rsmd_restore_export(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
                          struct rsmd_client *client)
 {
-    struct saved_export saved;
-    if (!rsmd_snapshot_get(reader, walk_export, &saved, sizeof saved) ||
-        !is_possible_export(node, &saved))
+    struct rsmd_saved_export saved;
+    if (!rsmd_saved_get(reader, RSMD_SAVED_EXPORT, &saved) || !is_possible_export(node, &saved))
         return false;
     struct rsmd_controller *controller = rsmd_saved_controller_of(node, client, saved.controller);
     return controller != NULL && make_export(reader, node, client, &saved, controller) &&

@@ -9,7 +9,6 @@
 #include "node/controllers.h"
 #include "node/clients.h"
 #include "node/exports.h"
-#include "node/offer.h"
 #include "transport/instance.h"
 
 struct rsmd_extent *rsmd_client_extent(const struct rsmd_node *node,
@@ -393,17 +392,6 @@ static void give_up(struct rsmd_extent *extent)
     discard(extent);
 }
 
-void rsmd_extent_unused(struct rsmd_extent *extent)
-{
-    struct rsmd_client *client = extent->client;
-    if (extent->abandoned) {
-        give_up(extent);
-        rsmd_client_job_over(client);
-    } else if (extent->given_back) {
-        rsmd_extent_free(extent->node, extent, NULL);
-    }
-}
-
 void rsmd_extent_free(struct rsmd_node *node, struct rsmd_extent *extent, struct rsmd_call *call)
 {
     HASH_DEL(node->extents, extent);
@@ -450,6 +438,18 @@ struct rsmd_pieces *rsmd_pieces_hold(struct rsmd_pieces *pieces)
     return pieces;
 }
 
+/* Free an extent that was given back, after the last piece list that names it has gone. */
+static void free_unused(struct rsmd_extent *extent)
+{
+    struct rsmd_client *client = extent->client;
+    if (extent->abandoned) {
+        give_up(extent);
+        rsmd_client_job_over(client);
+    } else if (extent->given_back) {
+        rsmd_extent_free(extent->node, extent, NULL);
+    }
+}
+
 void rsmd_pieces_drop(struct rsmd_pieces *pieces)
 {
     if (--pieces->references > 0)
@@ -457,7 +457,7 @@ void rsmd_pieces_drop(struct rsmd_pieces *pieces)
     for (uint32_t i = 0; i < pieces->count; i++) {
         struct rsmd_extent *extent = pieces->piece[i].extent;
         if (--extent->uses == 0)
-            rsmd_extent_unused(extent);
+            free_unused(extent);
     }
     free(pieces);
 }

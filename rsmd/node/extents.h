@@ -38,9 +38,6 @@ enum rsm_status rsmd_extent_make_later(struct rsmd_call *call, struct rsmd_contr
  *  none. */
 void rsmd_extent_free(struct rsmd_node *node, struct rsmd_extent *extent, struct rsmd_call *call);
 
-/** Free an extent that was given back, after the last piece list that names it has gone. */
-void rsmd_extent_unused(struct rsmd_extent *extent);
-
 /** How many bytes of its memory are charged as pinned. */
 uint64_t rsmd_extent_pinned(const struct rsmd_extent *extent);
 

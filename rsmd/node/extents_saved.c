@@ -10,16 +10,6 @@
 
 /* ------------------------------------------------------------------ pieces */
 
-void rsmd_walk_saved_pieces(struct rsm_codec *c, struct rsmd_saved_pieces *saved)
-{
-    rsm_codec_count(c, &saved->count, RSM_PROTO_PIECES_MAX);
-    for (uint32_t i = 0; i < saved->count; i++) {
-        rsm_codec_u32(c, &saved->piece[i].extent);
-        rsm_codec_u64(c, &saved->piece[i].offset);
-        rsm_codec_u64(c, &saved->piece[i].length);
-    }
-}
-
 void rsmd_save_pieces(struct rsmd_saved_pieces *saved, const struct rsmd_pieces *pieces)
 {
     saved->count = pieces != NULL ? pieces->count : 0;
@@ -52,36 +42,17 @@ struct rsmd_pieces *rsmd_restore_pieces(const struct rsmd_node *node,
 
 /* ------------------------------------------------------------------ extents */
 
-struct saved_extent {
-    uint32_t id, fd, adopted, offered, given_back;
-    uint64_t length, memory;
-    char controller[RSM_PROTO_NAME_MAX];
-};
-
-static void walk_extent(struct rsm_codec *c, void *record)
-{
-    struct saved_extent *saved = record;
-    rsm_codec_u32(c, &saved->id);
-    rsm_codec_u32(c, &saved->fd);
-    rsm_codec_count(c, &saved->adopted, 1);
-    rsm_codec_count(c, &saved->offered, 1);
-    rsm_codec_count(c, &saved->given_back, 1);
-    rsm_codec_u64(c, &saved->length);
-    rsm_codec_u64(c, &saved->memory);
-    rsmd_walk_saved_name(c, saved->controller);
-}
-
 void rsmd_save_extent(struct rsmd_snapshot *snapshot, const struct rsmd_extent *extent)
 {
-    struct saved_extent saved = {.id = extent->id,
-                                 .fd = rsmd_snapshot_fd(snapshot, extent->memory->fd),
-                                 .adopted = extent->adopted != NULL,
-                                 .offered = extent->offered,
-                                 .given_back = extent->given_back,
-                                 .length = extent->length,
-                                 .memory = extent->memory->length};
+    struct rsmd_saved_extent saved = {.id = extent->id,
+                                      .fd = rsmd_snapshot_fd(snapshot, extent->memory->fd),
+                                      .adopted = extent->adopted != NULL,
+                                      .offered = extent->offered,
+                                      .given_back = extent->given_back,
+                                      .length = extent->length,
+                                      .memory = extent->memory->length};
     memcpy(saved.controller, extent->controller->name, sizeof saved.controller);
-    rsmd_snapshot_put(snapshot, RSMD_SAVED_EXTENT, walk_extent, &saved);
+    rsmd_saved_put(snapshot, RSMD_SAVED_EXTENT, &saved);
 }
 
 /* Charge for one as extents.c does. */
@@ -95,7 +66,7 @@ static void charge_extent(struct rsmd_extent *extent)
 }
 
 /* Pass the memory to the transports. They own the descriptor, or it is closed. */
-static bool take_memory(struct rsmd_extent *extent, const struct saved_extent *saved, int fd)
+static bool take_memory(struct rsmd_extent *extent, const struct rsmd_saved_extent *saved, int fd)
 {
     const struct rsmd_controller *controller = extent->controller;
     const struct rsmd_controller *loopback = rsmd_controller_loopback(extent->node);
@@ -116,8 +87,8 @@ static bool take_memory(struct rsmd_extent *extent, const struct saved_extent *s
 bool rsmd_restore_extent(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
                          struct rsmd_client *client)
 {
-    struct saved_extent saved;
-    if (!rsmd_snapshot_get(reader, walk_extent, &saved, sizeof saved) || saved.length == 0 ||
+    struct rsmd_saved_extent saved;
+    if (!rsmd_saved_get(reader, RSMD_SAVED_EXTENT, &saved) || saved.length == 0 ||
         saved.length > saved.memory || rsmd_id_in_use(node, saved.id))
         return false;
     struct rsmd_controller *controller = rsmd_saved_controller_of(node, client, saved.controller);

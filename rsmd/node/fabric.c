@@ -7,6 +7,7 @@
 #include "node/extents.h"
 #include "node/grants.h"
 #include "node/reach.h"
+#include "node/revokes.h"
 
 /* A controller that is watched. */
 struct watch {
@@ -41,6 +42,11 @@ static void on_taken(void *context, struct rsm_node_offer *made)
     const struct rsmd_grant *grant = rsmd_grant_offered(context, made);
     if (grant != NULL)
         grant->importer->ops->taken(grant->importer);
+}
+
+static void on_revoked(void *context, struct rsm_node_offer *made)
+{
+    rsmd_revoked(context, made);
 }
 
 static struct rsmd_controller *controller_of(const struct rsmd_node *node,
@@ -88,11 +94,6 @@ static void run_job(struct rsmd_job *job)
 
 static void on_job_done(struct rsmd_job *job);
 
-static void free_job(struct rsmd_job *job)
-{
-    free(job);
-}
-
 /* The owner of a job, for shares of the threads. Each user of this host is one; all users of
  * another host are one, because that host could invent users. Its number is near the end of the
  * uids, of which the last means no user. */
@@ -113,12 +114,10 @@ static enum rsm_status on_submit(void *context, struct rsm_node_offer *made,
     struct working *working = calloc(1, sizeof *working);
     if (working == NULL)
         return RSM_ST_NO_MEMORY;
-    *working = (struct working){.job = {.run = run_job,
-                                        .done = on_job_done,
-                                        .free = free_job,
-                                        .owner = owner_of(&grant->importer->who)},
-                                .node = node,
-                                .of_transport = job};
+    *working = (struct working){
+        .job = {.run = run_job, .done = on_job_done, .owner = owner_of(&grant->importer->who)},
+        .node = node,
+        .of_transport = job};
     if (!rsmd_worker_submit(node->worker, &working->job)) {
         free(working);
         return RSM_ST_NO_MEMORY;
@@ -135,6 +134,7 @@ static const struct rsm_node_upcalls upcalls = {
     .link_state = on_link_state,
     .node_state = on_node_state,
     .submit = on_submit,
+    .revoked = on_revoked,
 };
 
 static void on_job_done(struct rsmd_job *job)

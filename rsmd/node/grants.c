@@ -7,6 +7,7 @@
 #include "node/extents.h"
 #include "node/offer.h"
 #include "node/records.h"
+#include "node/revokes.h"
 #include "node/segment_ids.h"
 
 /* ------------------------------------------------------------------ guests */
@@ -134,13 +135,15 @@ enum rsm_status rsmd_grant_join(struct rsmd_node *node, struct rsmd_grant *grant
     if (!rsmd_offer_charge(grant))
         return RSM_ST_NO_RESOURCES;
     if (!enter_tables(node, grant)) {
-        rsmd_offer_refund(grant);
+        rsmd_offer_refund(grant->importer->account, &grant->price);
+        grant->price = (struct rsmd_offer_price){.descriptors = 0};
         return RSM_ST_NO_MEMORY;
     }
     grant->pieces = rsmd_pieces_hold(grant->exported->pieces);
     add(node, grant);
     node->connects++;
-    rsmd_record_to_exporter(node, grant->exported, RSM_RECORD_CONNECTED, grant->importer);
+    const struct rsm_record record = rsmd_record_of(grant->importer, RSM_RECORD_CONNECTED);
+    rsmd_record_to_exporter(node, grant->exported, &record);
     return RSM_ST_OK;
 }
 
@@ -182,19 +185,17 @@ void rsmd_grant_revoke(struct rsmd_node *node, struct rsmd_grant *grant,
 {
     struct rsmd_export *exported = grant->exported;
     struct rsmd_importer *importer = grant->importer;
+    const struct rsm_record record = rsmd_record_of(importer, event);
     if (!importer->who.local)
         collect_signals(node, grant);
-    rsmd_record_to_exporter(node, exported, event, importer);
     rsmd_generation_table_advance(node->generation_table, importer->slot);
     rsmd_generation_table_advance(node->generation_table, exported->epoch_slot);
     if (grant->hh_made.tbl != NULL)
         HASH_DELETE(hh_made, node->offers, grant);
-    grant->by->ops->revoke(grant->by->port, grant->made);
-    rsmd_offer_refund(grant);
-    rsmd_pieces_drop(grant->pieces);
     remove_from_export(exported, grant);
     remove_guest(node, exported, importer->who.uid);
     importer->grant = NULL;
+    rsmd_revoke(node, grant, importer->account, &record);
     free(grant);
 }
 

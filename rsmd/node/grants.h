@@ -29,7 +29,8 @@ enum rsm_status rsmd_grant_join(struct rsmd_node *node, struct rsmd_grant *grant
 /** The same for a grant of the daemon's predecessor that has its pieces. False: no memory. */
 bool rsmd_grant_rejoin(struct rsmd_node *node, struct rsmd_grant *grant);
 
-/** End the connection: the exporter gets a record, the offer is revoked and the grant freed. */
+/** End the connection: the grant is freed, and the offer is revoked or begins to end (revokes.h).
+ *  The exporter gets a record when it has ended. */
 void rsmd_grant_revoke(struct rsmd_node *node, struct rsmd_grant *grant,
                        enum rsm_record_event event);
 

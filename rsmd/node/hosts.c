@@ -26,11 +26,6 @@ static enum rsm_status trigger(struct rsmd_call *call, uint32_t node,
     return RSM_ST_UNREACHABLE;
 }
 
-static void abandon(struct rsmd_client *client)
-{
-    (void)client;
-}
-
 static void cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id)
 {
     (void)node, (void)controller, (void)id;
@@ -46,7 +41,6 @@ const struct rsmd_hosts_ops rsmd_no_hosts = {
     .each_up = each_up,
     .connect = connect,
     .trigger = trigger,
-    .abandon = abandon,
     .cut = cut,
     .cut_all = cut_all,
 };

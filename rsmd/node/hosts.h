@@ -24,8 +24,6 @@ struct rsmd_hosts_ops {
      *  later; as connect. */
     enum rsm_status (*trigger)(struct rsmd_call *call, uint32_t node,
                                const struct rsmd_trigger *trigger);
-    /** Forget what an ending client has forwarded: it will not be answered. */
-    void (*abandon)(struct rsmd_client *client);
     /** The fabric of a controller does not reach a node any more, whatever the link's state. End
      *  the connections with that node over the controller, and notify the node. */
     void (*cut)(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id);

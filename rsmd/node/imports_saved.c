@@ -3,69 +3,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/controllers.h"
-#include "node/counters.h"
 #include "node/extents.h"
 #include "node/grants.h"
 #include "node/imports.h"
-#include "node/records.h"
 #include "node/saved.h"
-
-struct saved_import {
-    uint32_t id, exported, rights, slot, attached, leaves, disconnected, exporter;
-    uint32_t same_pieces; /* as the export's current ones */
-    char controller[RSM_PROTO_NAME_MAX];
-    char by[RSM_PROTO_NAME_MAX];
-    struct {
-        uint32_t node, uid, gid, pid;
-    } importer;
-    struct mapping_choice choice;
-    struct rsmd_saved_pieces pieces;
-    struct rsmd_saved_events events;
-};
-
-static void walk_import(struct rsm_codec *c, void *record)
-{
-    struct saved_import *saved = record;
-    rsm_codec_u32(c, &saved->id);
-    rsm_codec_u32(c, &saved->exported);
-    rsm_codec_u32(c, &saved->rights);
-    rsm_codec_u32(c, &saved->slot);
-    rsm_codec_count(c, &saved->attached, 1);
-    rsm_codec_count(c, &saved->leaves, 1);
-    rsm_codec_count(c, &saved->disconnected, 1);
-    rsm_codec_u32(c, &saved->exporter);
-    rsm_codec_count(c, &saved->same_pieces, 1);
-    rsmd_walk_saved_name(c, saved->controller);
-    rsmd_walk_saved_name(c, saved->by);
-    rsm_codec_u32(c, &saved->importer.node);
-    rsm_codec_u32(c, &saved->importer.uid);
-    rsm_codec_u32(c, &saved->importer.gid);
-    rsm_codec_u32(c, &saved->importer.pid);
-    rsm_codec_u32(c, &saved->choice.trap);
-    rsm_codec_u32(c, &saved->choice.reason);
-    rsmd_walk_saved_pieces(c, &saved->pieces);
-    rsmd_walk_saved_events(c, &saved->events);
-}
 
 static void save_import(struct rsmd_snapshot *snapshot, const struct rsmd_import *import)
 {
     const struct rsmd_importer *importer = &import->importer;
     const struct rsmd_grant *grant = importer->grant;
-    struct saved_import saved = {.id = importer->id,
-                                 .exported = grant != NULL ? grant->exported->id : 0,
-                                 .rights = importer->rights,
-                                 .slot = importer->slot,
-                                 .attached = importer->attached,
-                                 .leaves = import->asked_to_leave,
-                                 .disconnected = import->disconnected,
-                                 .exporter = importer->exporter,
-                                 .importer = {.node = importer->who.node,
-                                              .uid = importer->who.uid,
-                                              .gid = importer->who.gid,
-                                              .pid = (uint32_t)importer->who.pid},
-                                 .choice = import->choice,
-                                 .events = rsmd_save_events(snapshot, &import->events)};
+    struct rsmd_saved_import saved = {.id = importer->id,
+                                      .exported = grant != NULL ? grant->exported->id : 0,
+                                      .rights = importer->rights,
+                                      .slot = importer->slot,
+                                      .attached = importer->attached,
+                                      .leaves = import->asked_to_leave,
+                                      .disconnected = import->disconnected,
+                                      .exporter = importer->exporter,
+                                      .importer = {.node = importer->who.node,
+                                                   .uid = importer->who.uid,
+                                                   .gid = importer->who.gid,
+                                                   .pid = (uint32_t)importer->who.pid},
+                                      .choice = import->choice,
+                                      .events = rsmd_save_events(snapshot, &import->events)};
     memcpy(saved.controller, importer->controller->name, sizeof saved.controller);
     if (grant != NULL) {
         memcpy(saved.by, grant->by->name, sizeof saved.by);
@@ -73,7 +33,7 @@ static void save_import(struct rsmd_snapshot *snapshot, const struct rsmd_import
         if (!saved.same_pieces)
             rsmd_save_pieces(&saved.pieces, grant->pieces);
     }
-    rsmd_snapshot_put(snapshot, RSMD_SAVED_IMPORT, walk_import, &saved);
+    rsmd_saved_put(snapshot, RSMD_SAVED_IMPORT, &saved);
     rsmd_save_mailbox(snapshot, importer->records);
 }
 
@@ -86,7 +46,7 @@ void rsmd_save_imports(struct rsmd_snapshot *snapshot, const struct rsmd_client 
 
 /* Restore the pieces of a connection's segment. NULL: impossible, or no memory. */
 static struct rsmd_pieces *restore_pieces(const struct rsmd_node *node,
-                                          const struct saved_import *saved,
+                                          const struct rsmd_saved_import *saved,
                                           const struct rsmd_export *exported)
 {
     if (!saved->same_pieces)
@@ -114,7 +74,7 @@ static bool take_offer(struct rsmd_grant *grant)
 
 /* Connect it with its export again. False: impossible, or no memory; it is not connected. */
 static bool reconnect(struct rsmd_node *node, struct rsmd_import *import,
-                      const struct saved_import *saved, struct rsmd_export *exported,
+                      const struct rsmd_saved_import *saved, struct rsmd_export *exported,
                       struct rsmd_controller *by)
 {
     struct rsmd_grant *grant = calloc(1, sizeof *grant);
@@ -134,7 +94,7 @@ static bool reconnect(struct rsmd_node *node, struct rsmd_import *import,
 
 /* Make one that is not connected yet. NULL: no memory, or impossible. */
 static struct rsmd_import *make_import(struct rsmd_node *node, struct rsmd_client *client,
-                                       const struct saved_import *saved,
+                                       const struct rsmd_saved_import *saved,
                                        struct rsmd_controller *controller)
 {
     struct rsmd_import *import = malloc(sizeof *import);
@@ -168,7 +128,7 @@ static struct rsmd_import *make_import(struct rsmd_node *node, struct rsmd_clien
 
 /* Restore a decoded import and its records. */
 static bool restore_import(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
-                           struct rsmd_client *client, const struct saved_import *saved)
+                           struct rsmd_client *client, const struct rsmd_saved_import *saved)
 {
     struct rsmd_controller *controller = rsmd_saved_controller_of(node, client, saved->controller);
     struct rsmd_controller *by = rsmd_saved_controller(node, saved->by);
@@ -203,10 +163,9 @@ static bool is_import(uint32_t type)
 static bool restore_next(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
                          struct rsmd_client *client)
 {
-    struct saved_import saved;
-    return is_import(rsmd_snapshot_next(reader)) &&
-           rsmd_snapshot_get(reader, walk_import, &saved, sizeof saved) &&
-           !rsmd_id_in_use(node, saved.id) && rsmcore_map_choice_is_valid(&saved.choice) &&
+    struct rsmd_saved_import saved;
+    return rsmd_saved_get(reader, RSMD_SAVED_IMPORT, &saved) && !rsmd_id_in_use(node, saved.id) &&
+           rsmcore_map_choice_is_valid(&saved.choice) &&
            restore_import(reader, node, client, &saved);
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rsmstat shows: pages of the exports and connections that the client may see. */
+/* What rsmstat shows: pages of the exports, connections, links and shares that a client may see. */
+#include <string.h>
 #include <unistd.h>
 
+#include "cluster/cluster.h"
 #include "node/call.h"
 #include "node/claims.h"
 #include "node/counters.h"
@@ -194,5 +196,84 @@ enum rsm_status rsmd_answer_inspect(struct rsmd_call *call)
     reply->longest_step_us = (uint64_t)node->steps.longest_ns / 1000;
     reply->refusal = rsmd_refusal_seen(node, call->who.uid, walk.all);
     fill_page(call, &walk);
+    return RSM_ST_OK;
+}
+
+/* ------------------------------------------------------------------ links to other hosts */
+
+static bool fill_link(const struct rsmd_node *node, const struct rsmd_conf_node *configured,
+                      struct rsm_links_item *item)
+{
+    struct rsmd_link_about about;
+    if (!rsmd_cluster_about(node->cluster, configured->id, &about))
+        return false;
+    *item = (struct rsm_links_item){.node = configured->id,
+                                    .state = about.state,
+                                    .version = about.version,
+                                    .port = configured->port,
+                                    .up_ms = about.up_ms,
+                                    .failure_ms = about.failure_ms,
+                                    .sent_bytes = about.sent_bytes,
+                                    .received_bytes = about.received_bytes};
+    memcpy(item->address, configured->address, sizeof item->address);
+    strncpy(item->text, about.text, sizeof item->text - 1);
+    return true;
+}
+
+enum rsm_status rsmd_answer_links(struct rsmd_call *call)
+{
+    struct rsm_links_reply *reply = &call->reply->u.links_reply;
+    const struct rsmd_node *node = call->node;
+    struct rsm_links_item item;
+    reply->auth = node->conf.auth == RSMD_AUTH_MUNGE ? RSM_LINK_AUTH_MUNGE : RSM_LINK_AUTH_NONE;
+    uint32_t first = rsmd_conf_node_from(&node->conf, call->request->u.links.first);
+    for (uint32_t i = first; i < node->conf.node_count; i++) {
+        if (!fill_link(node, node->conf.nodes[i], &item))
+            continue;
+        if (reply->count == RSM_PROTO_LINKS_MAX) {
+            reply->more = 1;
+            break;
+        }
+        reply->items[reply->count++] = item;
+    }
+    return RSM_ST_OK;
+}
+
+/* ------------------------------------------------------------------ shares */
+
+static bool shows_account(const struct rsmd_call *call, const struct rsmd_account *account)
+{
+    const struct rsmd_account_key *key = &account->key;
+    return call->who.uid == 0 || call->who.uid == call->node->shares.own_uid ||
+           (key->node == 0 && key->uid == call->who.uid);
+}
+
+static void fill_limits(const struct rsmd_shares *shares, struct rsm_shares_limit *limits)
+{
+    for (unsigned i = 0; i < RSM_SHARES_COUNT; i++)
+        limits[i] = (struct rsm_shares_limit){.total = shares->quota[i].total,
+                                              .users = shares->quota[i].users,
+                                              .one = shares->quota[i].one,
+                                              .used = shares->used[i]};
+}
+
+enum rsm_status rsmd_answer_shares(struct rsmd_call *call)
+{
+    struct rsm_shares_reply *reply = &call->reply->u.shares_reply;
+    const struct rsmd_shares *shares = &call->node->shares;
+    const struct rsmd_account *account;
+    fill_limits(shares, reply->limits);
+    for (account = shares->accounts; account != NULL; account = account->hh.next) {
+        if (account->serial <= call->request->u.shares.after || !shows_account(call, account))
+            continue;
+        if (reply->count == RSM_PROTO_USERS_MAX) {
+            reply->more = 1;
+            break;
+        }
+        struct rsm_shares_user *user = &reply->users[reply->count++];
+        *user = (struct rsm_shares_user){
+            .serial = account->serial, .node = account->key.node, .uid = account->key.uid};
+        memcpy(user->used, account->used, sizeof user->used);
+    }
     return RSM_ST_OK;
 }

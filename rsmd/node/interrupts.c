@@ -5,7 +5,6 @@
 
 #include "node/counters.h"
 #include "node/interrupt_state.h"
-#include "node/clients.h"
 #include "node/hosts.h"
 #include "node/slotmap.h"
 

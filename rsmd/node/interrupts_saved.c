@@ -6,41 +6,22 @@
 #include "node/interrupt_state.h"
 #include "node/saved.h"
 
-struct saved_interrupt {
-    uint32_t id, kind, number, creator, uid, gid, mode, shared, direct, group;
-};
-
-static void walk_interrupt(struct rsm_codec *c, void *record)
-{
-    struct saved_interrupt *saved = record;
-    rsm_codec_u32(c, &saved->id);
-    rsm_codec_u32(c, &saved->kind);
-    rsm_codec_u32(c, &saved->number);
-    rsm_codec_u32(c, &saved->creator);
-    rsm_codec_u32(c, &saved->uid);
-    rsm_codec_u32(c, &saved->gid);
-    rsm_codec_u32(c, &saved->mode);
-    rsm_codec_count(c, &saved->shared, 1);
-    rsm_codec_count(c, &saved->direct, 1);
-    rsm_codec_u32(c, &saved->group);
-}
-
 void rsmd_save_interrupts(struct rsmd_snapshot *snapshot, const struct rsmd_client *client)
 {
     const struct rsmd_interrupt *interrupt;
     DL_FOREACH(client->interrupts, interrupt)
     {
-        struct saved_interrupt saved = {.id = interrupt->id,
-                                        .kind = interrupt->key.kind,
-                                        .number = interrupt->key.number,
-                                        .creator = (uint32_t)interrupt->creator,
-                                        .uid = interrupt->access.uid,
-                                        .gid = interrupt->access.gid,
-                                        .mode = interrupt->access.mode,
-                                        .shared = interrupt->shared,
-                                        .direct = interrupt->direct,
-                                        .group = interrupt->group};
-        rsmd_snapshot_put(snapshot, RSMD_SAVED_INTERRUPT, walk_interrupt, &saved);
+        struct rsmd_saved_interrupt saved = {.id = interrupt->id,
+                                             .kind = interrupt->key.kind,
+                                             .number = interrupt->key.number,
+                                             .creator = (uint32_t)interrupt->creator,
+                                             .uid = interrupt->access.uid,
+                                             .gid = interrupt->access.gid,
+                                             .mode = interrupt->access.mode,
+                                             .shared = interrupt->shared,
+                                             .direct = interrupt->direct,
+                                             .group = interrupt->group};
+        rsmd_saved_put(snapshot, RSMD_SAVED_INTERRUPT, &saved);
         rsmd_save_mailbox(snapshot, &interrupt->mailbox);
     }
 }
@@ -55,7 +36,7 @@ static struct rsmd_interrupt *find_sharer(const struct rsmd_node *node,
 }
 
 static struct rsmd_interrupt *make_interrupt(struct rsmd_node *node, struct rsmd_client *client,
-                                             const struct saved_interrupt *saved)
+                                             const struct rsmd_saved_interrupt *saved)
 {
     struct rsmd_interrupt *interrupt = calloc(1, sizeof *interrupt);
     if (interrupt == NULL)
@@ -95,9 +76,8 @@ static bool take_direct(struct rsmd_interrupt *interrupt)
 bool rsmd_restore_interrupt(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
                             struct rsmd_client *client)
 {
-    struct saved_interrupt saved;
-    if (!rsmd_snapshot_get(reader, walk_interrupt, &saved, sizeof saved) ||
-        rsmd_id_in_use(node, saved.id))
+    struct rsmd_saved_interrupt saved;
+    if (!rsmd_saved_get(reader, RSMD_SAVED_INTERRUPT, &saved) || rsmd_id_in_use(node, saved.id))
         return false;
     struct rsmd_interrupt *interrupt = make_interrupt(node, client, &saved);
     return interrupt != NULL && rsmd_restore_mailbox(reader, &interrupt->mailbox) &&

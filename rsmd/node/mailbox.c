@@ -138,58 +138,30 @@ void rsmd_mailbox_take(struct rsmd_node *node, struct rsmd_mailbox *mailbox, uin
 
 /* ------------------------------------------------------------------ handover */
 
-struct saved_mailbox {
-    uint32_t unposted;
-    uint64_t lost, reported, lost_order;
-    struct rsmd_saved_events events;
-};
-
-static void walk_mailbox(struct rsm_codec *c, void *record)
-{
-    struct saved_mailbox *saved = record;
-    rsm_codec_u32(c, &saved->unposted);
-    rsm_codec_u64(c, &saved->lost);
-    rsm_codec_u64(c, &saved->reported);
-    rsm_codec_u64(c, &saved->lost_order);
-    rsmd_walk_saved_events(c, &saved->events);
-}
-
-static void walk_entry(struct rsm_codec *c, void *record)
-{
-    struct rsm_mailbox_entry *saved = record;
-    rsm_codec_u32(c, &saved->record.event);
-    rsm_codec_u32(c, &saved->record.node);
-    rsm_codec_u32(c, &saved->record.connection);
-    rsm_codec_u32(c, &saved->record.lost);
-    rsm_codec_u64(c, &saved->record.order);
-    rsm_codec_count(c, &saved->length, sizeof saved->data);
-    rsm_codec_bytes(c, saved->data, saved->length);
-}
-
 void rsmd_save_mailbox(struct rsmd_snapshot *snapshot, const struct rsmd_mailbox *mailbox)
 {
     if (mailbox == NULL)
         return;
-    struct saved_mailbox saved = {.unposted = mailbox->unposted,
-                                  .lost = mailbox->lost,
-                                  .reported = mailbox->reported,
-                                  .lost_order = mailbox->lost_order,
-                                  .events = rsmd_save_events(snapshot, &mailbox->events)};
+    struct rsmd_saved_mailbox saved = {.unposted = mailbox->unposted,
+                                       .lost = mailbox->lost,
+                                       .reported = mailbox->reported,
+                                       .lost_order = mailbox->lost_order,
+                                       .events = rsmd_save_events(snapshot, &mailbox->events)};
     struct rsm_mailbox_entry saved_entry;
     const struct rsmd_mailbox_entry *entry;
-    rsmd_snapshot_put(snapshot, RSMD_SAVED_MAILBOX, walk_mailbox, &saved);
+    rsmd_saved_put(snapshot, RSMD_SAVED_MAILBOX, &saved);
     DL_FOREACH(mailbox->entries, entry)
     {
         copy_out(entry, &saved_entry);
-        rsmd_snapshot_put(snapshot, RSMD_SAVED_ENTRY, walk_entry, &saved_entry);
+        rsmd_saved_put(snapshot, RSMD_SAVED_ENTRY, &saved_entry);
     }
 }
 
 static bool restore_entry(struct rsmd_snapshot_reader *reader, struct rsmd_mailbox *mailbox)
 {
     struct rsm_mailbox_entry saved;
-    if (!rsmd_snapshot_get(reader, walk_entry, &saved, sizeof saved) ||
-        mailbox->count >= RSM_MAILBOX_MAX || !add(mailbox, &saved.record, saved.data, saved.length))
+    if (!rsmd_saved_get(reader, RSMD_SAVED_ENTRY, &saved) || mailbox->count >= RSM_MAILBOX_MAX ||
+        !add(mailbox, &saved.record, saved.data, saved.length))
         return false;
     rsmd_share_charge(mailbox->account, RSMD_RECORDS, 1);
     return true;
@@ -197,10 +169,8 @@ static bool restore_entry(struct rsmd_snapshot_reader *reader, struct rsmd_mailb
 
 bool rsmd_restore_mailbox(struct rsmd_snapshot_reader *reader, struct rsmd_mailbox *mailbox)
 {
-    struct saved_mailbox saved;
-    if (rsmd_snapshot_next(reader) != RSMD_SAVED_MAILBOX ||
-        !rsmd_snapshot_get(reader, walk_mailbox, &saved, sizeof saved) ||
-        saved.reported > saved.lost)
+    struct rsmd_saved_mailbox saved;
+    if (!rsmd_saved_get(reader, RSMD_SAVED_MAILBOX, &saved) || saved.reported > saved.lost)
         return false;
     mailbox->unposted = saved.unposted;
     mailbox->lost = saved.lost;

@@ -13,11 +13,11 @@
 #include "node/hosts.h"
 #include "node/importers.h"
 #include "node/interrupt_state.h"
+#include "node/revokes.h"
 #include "node/segment_ids.h"
 #include "node/topology.h"
 #include "base/descriptor.h"
 #include "base/log.h"
-#include "base/status.h"
 
 /* Open the device by which a process gets a userfaultfd (node.h). Read-only: the ioctl needs no
  * more, and the descriptor cannot be reopened with more rights through /proc.
@@ -98,7 +98,8 @@ bool rsmd_id_in_use(const struct rsmd_node *node, uint32_t id)
     HASH_FIND_INT(node->exports, &id, exported);
     HASH_FIND_INT(node->importers, &id, importer);
     HASH_FIND_INT(node->interrupts, &id, interrupt);
-    return extent != NULL || exported != NULL || importer != NULL || interrupt != NULL;
+    return extent != NULL || exported != NULL || importer != NULL || interrupt != NULL ||
+           rsmd_revokes_are(node, id);
 }
 
 /* One numbering for all kinds, so that an id never means two things. */

@@ -159,14 +159,14 @@ struct rsmd_client {
     /* Requests that are answered later. The caller keeps the descriptors. At the maximum, no
      * further request of the client is read. */
     struct rsmd_forward *forwards;
-    uint32_t forward_count; /* of these, and of requests that a thread works on */
+    uint32_t forward_count; /* of these, and of requests that wait for a thread or for offers */
     void (*answer)(struct rsmd_client *client, const struct rsm_msg *reply,
                    const struct rsm_packet_fds *fds);
     struct rsmd_unfinished unfinished;
     bool ending; /* no request of it is read, and no importer can connect to its exports */
     /* why it cannot be resumed: what was restored of it ends after the restoration */
     const char *lost;
-    uint32_t jobs; /* of threads, on its behalf */
+    uint32_t jobs; /* of threads, on its behalf, and requests that wait for offers to end */
     /* called when it is ending and the last of these is over */
     void (*settled)(struct rsmd_client *client);
     struct rsmd_extent *extents;
@@ -223,8 +223,9 @@ struct rsmd_node {
     struct rsmd_export *exports;            /* by id */
     struct rsmd_export *published;          /* by name; with those that have claimed one */
     struct rsmd_importer *importers;        /* by id */
-    struct rsmd_grant *offers; /* by made: connections whose fabric may report events */
-    struct rsmd_guest *guests; /* by export and user */
+    struct rsmd_grant *offers;    /* by made: connections whose fabric may report events */
+    struct rsmd_guest *guests;    /* by export and user */
+    struct rsmd_revokes *revokes; /* offers that are ending; NULL: all end at once (revokes.h) */
     struct rsmd_slotmap *exports_by_slot;
     struct rsmd_slotmap *importers_by_slot;
     struct rsmd_slotmap *interrupts_by_place; /* places are not slots of the generation table */

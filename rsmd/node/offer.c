@@ -171,9 +171,8 @@ void rsmd_offer_charge_again(struct rsmd_grant *grant)
     rsmd_share_charge(grant->importer->account, RSMD_THREADS, grant->price.threads);
 }
 
-void rsmd_offer_refund(struct rsmd_grant *grant)
+void rsmd_offer_refund(struct rsmd_account *account, const struct rsmd_offer_price *price)
 {
-    rsmd_share_give(grant->importer->account, RSMD_DESCRIPTORS, grant->price.descriptors);
-    rsmd_share_give(grant->importer->account, RSMD_THREADS, grant->price.threads);
-    grant->price = (struct rsmd_offer_price){.descriptors = 0};
+    rsmd_share_give(account, RSMD_DESCRIPTORS, price->descriptors);
+    rsmd_share_give(account, RSMD_THREADS, price->threads);
 }

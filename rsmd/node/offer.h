@@ -29,8 +29,8 @@ enum rsm_status rsmd_offer_make(struct rsmd_node *node, struct rsmd_grant *grant
 bool rsmd_offer_charge(struct rsmd_grant *grant);
 /** The same for an offer of the daemon's predecessor, even beyond the share. */
 void rsmd_offer_charge_again(struct rsmd_grant *grant);
-/** Give back the charge of an offer that has been revoked. */
-void rsmd_offer_refund(struct rsmd_grant *grant);
+/** Give back the charge of an offer that has ended. */
+void rsmd_offer_refund(struct rsmd_account *account, const struct rsmd_offer_price *price);
 
 /** Whether a segment of the controller can use this extent: its port has made the extent, or all
  *  its importers are on this host and the loopback controller can adopt it. */

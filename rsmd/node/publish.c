@@ -9,6 +9,7 @@
 #include "node/extents.h"
 #include "node/grants.h"
 #include "node/offer.h"
+#include "node/revokes.h"
 #include "node/segment_ids.h"
 #include "node/topology.h"
 #include "node/unfinished.h"
@@ -301,7 +302,8 @@ enum rsm_status rsmd_answer_export_unpublish(struct rsmd_call *call)
     enum rsm_status status = find_created(call, asked->export_id, &exported);
     bool keep = (asked->flags & RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0;
     /* A call without the flag also ends connections that an earlier call kept. */
-    if (exported != NULL && !exported->published && (keep || !rsmd_export_is_used(exported)))
+    if (exported != NULL && !exported->published &&
+        (keep || (!rsmd_export_is_used(exported) && !rsmd_revokes_are(call->node, exported->id))))
         return RSM_ST_NOT_PUBLISHED;
     if (status != RSM_ST_OK)
         return status;
@@ -319,7 +321,7 @@ enum rsm_status rsmd_answer_export_unpublish(struct rsmd_call *call)
     exported->notices += !keep && (asked->flags & RSM_UNPUBLISH_NOTIFY) != 0;
     if (!keep)
         rsmd_unfinished_cut(call->node, call->client, exported);
-    rsmd_unfinished_await(call);
+    rsmd_unfinished_await(call, asked->export_id);
     return RSM_ST_OK;
 }
 
@@ -343,6 +345,6 @@ enum rsm_status rsmd_answer_export_destroy(struct rsmd_call *call)
         rsmd_export_destroy(call->node, exported);
         rsmd_unfinished_cut(call->node, call->client, exported);
     }
-    rsmd_unfinished_await(call);
+    rsmd_unfinished_await(call, asked->export_id);
     return RSM_ST_OK;
 }

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "node/hosts.h"
 
 /* A node that the transport has reported. */

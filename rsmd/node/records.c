@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "node/counters.h"
-#include "node/exports.h"
 #include "node/grants.h"
 #include "node/imports.h"
 #include "node/mailbox.h"
@@ -42,19 +41,26 @@ void rsmd_records_end(struct rsmd_mailbox **records)
     *records = NULL;
 }
 
-void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *exported,
-                             enum rsm_record_event event, const struct rsmd_importer *importer)
+enum { NO_RECORD = 0 }; /* as the event of one */
+
+struct rsm_record rsmd_record_of(const struct rsmd_importer *importer, enum rsm_record_event event)
 {
-    const struct rsm_record record = {
-        .event = event, .node = importer->who.node, .connection = importer->id};
+    return (struct rsm_record){.event = importer->attached ? NO_RECORD : event,
+                               .node = importer->who.node,
+                               .connection = importer->id};
+}
+
+void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *exported,
+                             const struct rsm_record *record)
+{
     const struct rsmd_grant *grant;
-    if (importer->attached)
+    if (record->event == NO_RECORD)
         return;
     if (exported->records != NULL)
-        rsmd_mailbox_note(node, exported->records, &record);
+        rsmd_mailbox_note(node, exported->records, record);
     DL_FOREACH(exported->attached, grant)
     if (grant->importer->records != NULL)
-        rsmd_mailbox_note(node, grant->importer->records, &record);
+        rsmd_mailbox_note(node, grant->importer->records, record);
 }
 
 void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_importer *importer,

@@ -19,9 +19,11 @@ enum rsm_status rsmd_records_begin(struct rsmd_account *account, struct rsmd_mai
 /** Forget them all; NULL is harmless. */
 void rsmd_records_end(struct rsmd_mailbox **records);
 
-/** Record what an importer did, for its exporter. */
+/** The record of what an importer did, for its exporter. */
+struct rsm_record rsmd_record_of(const struct rsmd_importer *importer, enum rsm_record_event event);
+/** Record it. */
 void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *exported,
-                             enum rsm_record_event event, const struct rsmd_importer *importer);
+                             const struct rsm_record *record);
 /** Record what became of the segment, for an importer on this host. */
 void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_importer *importer,
                              enum rsm_record_event event);

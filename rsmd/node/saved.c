@@ -10,9 +10,78 @@
 #include "node/grants.h"
 #include "node/imports.h"
 
-void rsmd_walk_saved_name(struct rsm_codec *c, char name[RSM_PROTO_NAME_MAX])
+/* ------------------------------------------------------------------ records */
+
+/* Structures of other headers that are parts of records. */
+
+static void walk_rsmd_access(struct rsm_codec *c, struct rsmd_access *access)
 {
-    rsm_codec_string(c, name, RSM_PROTO_NAME_MAX);
+    rsm_codec_u32(c, &access->uid);
+    rsm_codec_u32(c, &access->gid);
+    rsm_codec_u32(c, &access->mode);
+    rsm_codec_count(c, &access->acl_count, RSM_PROTO_ACL_MAX);
+    for (uint32_t i = 0; i < access->acl_count; i++) {
+        rsm_codec_u32(c, &access->acl[i].node);
+        rsm_codec_u32(c, &access->acl[i].permission);
+    }
+}
+
+static void walk_rsmd_segment_name(struct rsm_codec *c, struct rsmd_segment_name *name)
+{
+    rsm_codec_count(c, &name->space, RSM_ID_SPACES - 1);
+    rsm_codec_u32(c, &name->id);
+}
+
+static void walk_mapping_choice(struct rsm_codec *c, struct mapping_choice *choice)
+{
+    rsm_codec_u32(c, &choice->trap);
+    rsm_codec_u32(c, &choice->reason);
+}
+
+/* An entry of a mailbox is as in a reply, whose format may change. */
+static void walk_entry(struct rsm_codec *c, void *record)
+{
+    struct rsm_mailbox_entry *entry = record;
+    rsm_codec_u32(c, &entry->record.event);
+    rsm_codec_u32(c, &entry->record.node);
+    rsm_codec_u32(c, &entry->record.connection);
+    rsm_codec_u32(c, &entry->record.lost);
+    rsm_codec_u64(c, &entry->record.order);
+    rsm_codec_count(c, &entry->length, sizeof entry->data);
+    rsm_codec_bytes(c, entry->data, entry->length);
+}
+
+#include "protocol/bodies_walk.h"
+#include "node/saved.def"
+#include "protocol/bodies_end.h"
+
+#define RECORD(name)                                                                               \
+    {                                                                                              \
+        walk_rsmd_saved_##name, sizeof(struct rsmd_saved_##name)                                   \
+    }
+static const struct {
+    rsmd_walk *walk;
+    size_t size;
+} records[] = {
+    [RSMD_SAVED_NODE] = RECORD(node),
+    [RSMD_SAVED_CLIENT] = RECORD(client),
+    [RSMD_SAVED_EXTENT] = RECORD(extent),
+    [RSMD_SAVED_EXPORT] = RECORD(export),
+    [RSMD_SAVED_INTERRUPT] = RECORD(interrupt),
+    [RSMD_SAVED_IMPORT] = RECORD(import),
+    [RSMD_SAVED_MAILBOX] = RECORD(mailbox),
+    [RSMD_SAVED_ENTRY] = {walk_entry, sizeof(struct rsm_mailbox_entry)},
+};
+
+void rsmd_saved_put(struct rsmd_snapshot *snapshot, enum rsmd_record_type type, void *record)
+{
+    rsmd_snapshot_put(snapshot, type, records[type].walk, record);
+}
+
+bool rsmd_saved_get(struct rsmd_snapshot_reader *reader, enum rsmd_record_type type, void *record)
+{
+    return rsmd_snapshot_next(reader) == type &&
+           rsmd_snapshot_get(reader, records[type].walk, record, records[type].size);
 }
 
 struct rsmd_controller *rsmd_saved_controller(const struct rsmd_node *node, const char *name)
@@ -32,42 +101,23 @@ struct rsmd_controller *rsmd_saved_controller_of(const struct rsmd_node *node,
 
 /* ------------------------------------------------------------------ the node */
 
-struct saved_node {
-    uint32_t id, last_id, last_interrupt, topology;
-    uint64_t last_record;
-    uint64_t next_segment_id[RSM_ID_SPACES];
-};
-
-static void walk_node(struct rsm_codec *c, void *record)
-{
-    struct saved_node *saved = record;
-    rsm_codec_u32(c, &saved->id);
-    rsm_codec_u32(c, &saved->last_id);
-    rsm_codec_u32(c, &saved->last_interrupt);
-    rsm_codec_u32(c, &saved->topology);
-    rsm_codec_u64(c, &saved->last_record);
-    for (unsigned space = 0; space < RSM_ID_SPACES; space++)
-        rsm_codec_u64(c, &saved->next_segment_id[space]);
-}
-
 void rsmd_save_node(struct rsmd_snapshot *snapshot, const struct rsmd_node *node)
 {
-    struct saved_node saved = {.id = node->id,
-                               .last_id = node->last_id,
-                               .last_interrupt = node->last_interrupt,
-                               .topology = node->topology.generation,
-                               .last_record = node->last_record};
+    struct rsmd_saved_node saved = {.id = node->id,
+                                    .last_id = node->last_id,
+                                    .last_interrupt = node->last_interrupt,
+                                    .topology = node->topology.generation,
+                                    .last_record = node->last_record};
     memcpy(saved.next_segment_id, node->next_segment_id, sizeof saved.next_segment_id);
     rsmd_snapshot_section(snapshot);
-    rsmd_snapshot_put(snapshot, RSMD_SAVED_NODE, walk_node, &saved);
+    rsmd_saved_put(snapshot, RSMD_SAVED_NODE, &saved);
 }
 
 bool rsmd_restore_node(struct rsmd_snapshot_reader *reader, struct rsmd_node *node)
 {
-    struct saved_node saved;
-    if (rsmd_snapshot_next(reader) != RSMD_SAVED_NODE ||
-        !rsmd_snapshot_get(reader, walk_node, &saved, sizeof saved) ||
-        !rsmd_snapshot_is_over(reader) || saved.id != node->id)
+    struct rsmd_saved_node saved;
+    if (!rsmd_saved_get(reader, RSMD_SAVED_NODE, &saved) || !rsmd_snapshot_is_over(reader) ||
+        saved.id != node->id)
         return false;
     node->last_id = saved.last_id;
     node->last_interrupt = saved.last_interrupt;
@@ -78,13 +128,6 @@ bool rsmd_restore_node(struct rsmd_snapshot_reader *reader, struct rsmd_node *no
 }
 
 /* ------------------------------------------------------------------ events */
-
-void rsmd_walk_saved_events(struct rsm_codec *c, struct rsmd_saved_events *saved)
-{
-    rsm_codec_u32(c, &saved->counter);
-    rsm_codec_u32(c, &saved->doorbell);
-    rsm_codec_count(c, &saved->missed, 1);
-}
 
 struct rsmd_saved_events rsmd_save_events(struct rsmd_snapshot *snapshot,
                                           const struct rsmd_events *events)

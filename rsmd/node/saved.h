@@ -16,6 +16,10 @@
 #include "common/snapshot.h"
 #include "node/node.h"
 
+#include "protocol/bodies_declare.h"
+#include "node/saved.def"
+#include "protocol/bodies_end.h"
+
 /** Whether everything of a client's can be handed over: its transports take part. */
 bool rsmd_saved_all_of(const struct rsmd_client *client);
 
@@ -42,8 +46,11 @@ void rsmd_restore_settle(struct rsmd_node *node);
 
 /* ------------------------------------------------------------------ shared by its parts */
 
-/** The name of a controller. */
-void rsmd_walk_saved_name(struct rsm_codec *c, char name[RSM_PROTO_NAME_MAX]);
+/** Append a record of that type. */
+void rsmd_saved_put(struct rsmd_snapshot *snapshot, enum rsmd_record_type type, void *record);
+/** Read the next record if it is of that type. False: it is not, or it is bad, and skipped. */
+bool rsmd_saved_get(struct rsmd_snapshot_reader *reader, enum rsmd_record_type type, void *record);
+
 /** The controller of that name. NULL: there is none, or its transport cannot restore anything. */
 struct rsmd_controller *rsmd_saved_controller(const struct rsmd_node *node, const char *name);
 /** The same for a client, which cannot be resumed without it. */
@@ -54,15 +61,6 @@ struct rsmd_controller *rsmd_saved_controller_of(const struct rsmd_node *node,
 void rsmd_saved_is_damaged(struct rsmd_snapshot_reader *reader, struct rsmd_client *client,
                            bool (*goes_on)(uint32_t type));
 
-/** The pieces of a segment in its exporter's extents. */
-struct rsmd_saved_pieces {
-    uint32_t count;
-    struct {
-        uint32_t extent;
-        uint64_t offset, length;
-    } piece[RSM_PROTO_PIECES_MAX];
-};
-void rsmd_walk_saved_pieces(struct rsm_codec *c, struct rsmd_saved_pieces *saved);
 /** @p pieces may be NULL. */
 void rsmd_save_pieces(struct rsmd_saved_pieces *saved, const struct rsmd_pieces *pieces);
 /** The list, of extents of the client. NULL: impossible, empty, or no memory. */
@@ -80,11 +78,6 @@ void rsmd_save_export(struct rsmd_snapshot *snapshot, const struct rsmd_export *
 bool rsmd_restore_export(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
                          struct rsmd_client *client);
 
-/** An event counter's descriptors as numbers of the snapshot. */
-struct rsmd_saved_events {
-    uint32_t counter, doorbell, missed;
-};
-void rsmd_walk_saved_events(struct rsm_codec *c, struct rsmd_saved_events *saved);
 struct rsmd_saved_events rsmd_save_events(struct rsmd_snapshot *snapshot,
                                           const struct rsmd_events *events);
 /** Charges the account with the descriptors. */

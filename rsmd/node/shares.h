@@ -89,7 +89,7 @@ struct rsmd_account {
     uint32_t holders;
     bool privileged;    /**< root's, or that of the daemon's own user: the reserve is for them */
     uint32_t ungreeted; /**< connections that have not said HELLO */
-    uint64_t unread;    /**< descriptors in unread replies (server/unread.h) */
+    uint64_t unread;    /**< descriptors in unread replies (server/connection.h) */
     uint64_t used[RSMD_RESOURCES];
     UT_hash_handle hh;
 };

@@ -3,6 +3,7 @@
 
 #include "node/exports.h"
 #include "node/grants.h"
+#include "node/revokes.h"
 #include "node/slice.h"
 
 static struct rsmd_export *find(const struct rsmd_node *node, uint32_t id)
@@ -81,16 +82,37 @@ void rsmd_unfinished_cut(struct rsmd_node *node, struct rsmd_client *client,
         client->unfinished.export_id = id;
 }
 
-void rsmd_unfinished_await(struct rsmd_call *call)
+/* False: nothing is to be waited for. */
+static bool await_offers(struct rsmd_node *node, struct rsmd_client *client,
+                         const struct rsmd_unfinished *request)
+{
+    return request->reply.connections == 0 && rsmd_revokes_await(node, client, request);
+}
+
+void rsmd_unfinished_await(struct rsmd_call *call, uint32_t export_id)
 {
     struct rsmd_unfinished *left = &call->client->unfinished;
+    const struct rsmd_unfinished request = {
+        .export_id = export_id,
+        .asked = true,
+        .type = call->request->type,
+        .sequence = call->request->sequence,
+        .reply = call->reply->u.export_destroy_reply, /* UNPUBLISH has the same */
+    };
     call->later = rsmd_unfinished_is(call->client);
-    if (!call->later)
-        return;
-    left->asked = true;
-    left->type = call->request->type;
-    left->sequence = call->request->sequence;
-    left->reply = call->reply->u.export_destroy_reply; /* UNPUBLISH has the same */
+    if (call->later)
+        *left = request;
+    else
+        call->later = await_offers(call->node, call->client, &request);
+}
+
+void rsmd_unfinished_answer(struct rsmd_client *client, const struct rsmd_unfinished *request)
+{
+    struct rsm_msg reply = {.type = request->type | RSM_MSG_REPLY,
+                            .sequence = request->sequence,
+                            .status = RSM_ST_OK,
+                            .u.export_destroy_reply = request->reply};
+    client->answer(client, &reply, NULL);
 }
 
 bool rsmd_unfinished_is(const struct rsmd_client *client)
@@ -105,12 +127,7 @@ bool rsmd_unfinished_go_on(struct rsmd_node *node, struct rsmd_client *client, i
     if (exported != NULL && !work(node, exported, until))
         return false;
     client->unfinished = (struct rsmd_unfinished){.export_id = 0};
-    if (left.asked && !client->ending) {
-        struct rsm_msg reply = {.type = left.type | RSM_MSG_REPLY,
-                                .sequence = left.sequence,
-                                .status = RSM_ST_OK,
-                                .u.export_destroy_reply = left.reply};
-        client->answer(client, &reply, NULL);
-    }
+    if (left.asked && !client->ending && !await_offers(node, client, &left))
+        rsmd_unfinished_answer(client, &left);
     return true;
 }

@@ -21,9 +21,12 @@ void rsmd_unfinished_report(struct rsmd_node *node, struct rsmd_client *client,
  *  the rest in the turns of @p client. */
 void rsmd_unfinished_cut(struct rsmd_node *node, struct rsmd_client *client,
                          struct rsmd_export *exported);
-/** Answer the call when the work of its client is done: later, with the body of its kind (struct
- *  rsm_export_end_reply), or at once. */
-void rsmd_unfinished_await(struct rsmd_call *call);
+/** Answer the call when the work of its client is done and no offer of the segment is ending any
+ *  more: later, with the body of its kind (struct rsm_export_end_reply), or at once. The segment
+ *  may be gone. While connections go on, no offer is waited for. */
+void rsmd_unfinished_await(struct rsmd_call *call, uint32_t export_id);
+/** Send the reply to a request that has waited. */
+void rsmd_unfinished_answer(struct rsmd_client *client, const struct rsmd_unfinished *request);
 
 /** Whether a client has unfinished work. */
 bool rsmd_unfinished_is(const struct rsmd_client *client);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/status.h"
 #include "node/refusals.h"
 #include "remote/internal.h"
@@ -59,42 +58,61 @@ struct rsmd_forward *rsmd_remote_forwarded(const struct rsmd_remote *remote, uin
     return fits ? forward : NULL;
 }
 
-struct rsmd_forward *rsmd_remote_forward(const struct rsmd_call *call, struct rsmd_remote *remote,
-                                         struct rsmd_controller *controller)
+/* Enter it, with its timer. False: no memory. */
+static bool begin_forward(struct rsmd_forward *forward)
 {
-    uint32_t ms = call->node->conf.peer_timeout_ms;
+    uint32_t ms = forward->node->conf.peer_timeout_ms;
     struct timeval timeout = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+    forward->late = evtimer_new(forward->node->hosts->base, on_late, forward);
+    if (forward->late == NULL)
+        return false;
+    if (event_add(forward->late, &timeout) == 0)
+        HASH_ADD_INT(forward->remote->waiting, request, forward);
+    if (forward->hh.tbl != NULL)
+        return true;
+    event_free(forward->late);
+    return false;
+}
+
+enum rsm_status rsmd_remote_forward(const struct rsmd_call *call, struct rsmd_remote *remote,
+                                    struct rsmd_controller *controller, struct rsmd_forward **made)
+{
+    if (!rsmd_share_take(call->client->account, RSMD_FORWARDS, 1))
+        return RSM_ST_NO_RESOURCES;
     struct rsmd_forward *forward = calloc(1, sizeof *forward);
-    if (forward == NULL)
-        return NULL;
-    *forward = (struct rsmd_forward){.node = call->node,
-                                     .remote = remote,
-                                     .client = call->client,
-                                     .controller = controller,
-                                     .importer = {.size = sizeof(struct rsm_importer),
-                                                  .node = call->node->id,
-                                                  .uid = call->who.uid,
-                                                  .gid = call->who.gid,
-                                                  .pid = call->who.pid,
-                                                  .local = true},
-                                     .request = ++remote->last_request,
-                                     .type = call->request->type,
-                                     .sequence = call->request->sequence};
-    forward->late = evtimer_new(call->node->hosts->base, on_late, forward);
-    bool entered = forward->late != NULL && event_add(forward->late, &timeout) == 0;
-    if (entered) {
-        HASH_ADD_INT(remote->waiting, request, forward);
-        entered = forward->hh.tbl != NULL;
-    }
-    if (!entered) {
-        if (forward->late != NULL)
-            event_free(forward->late);
+    if (forward != NULL)
+        *forward = (struct rsmd_forward){.node = call->node,
+                                         .remote = remote,
+                                         .client = call->client,
+                                         .controller = controller,
+                                         .importer = {.size = sizeof(struct rsm_importer),
+                                                      .node = call->node->id,
+                                                      .uid = call->who.uid,
+                                                      .gid = call->who.gid,
+                                                      .pid = call->who.pid,
+                                                      .local = true},
+                                         .request = ++remote->last_request,
+                                         .type = call->request->type,
+                                         .sequence = call->request->sequence};
+    if (forward == NULL || !begin_forward(forward)) {
+        rsmd_share_give(call->client->account, RSMD_FORWARDS, 1);
         free(forward);
-        return NULL;
+        return RSM_ST_NO_MEMORY;
     }
     DL_APPEND2(call->client->forwards, forward, client_prev, client_next);
     call->client->forward_count++;
-    return forward;
+    *made = forward;
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmd_remote_send_forward(struct rsmd_call *call, struct rsmd_forward *forward,
+                                         const struct rsm_cluster_msg *msg)
+{
+    call->later = rsmd_remote_send(call->node, forward->remote, msg);
+    if (call->later)
+        return RSM_ST_OK;
+    rsmd_remote_unforward(forward);
+    return RSM_ST_UNREACHABLE;
 }
 
 static void fill(struct rsm_cluster_connect *into, const struct rsmd_call *call, uint32_t request)
@@ -116,23 +134,17 @@ enum rsm_status rsmd_remote_connect(struct rsmd_call *call, struct rsmd_controll
     uint32_t id = call->request->u.import_connect.node;
     struct rsmd_remote *remote = rsmd_remote_of(call->node, id);
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_CONNECT};
-    struct rsmd_account *account = call->client->account;
-    if (!rsmd_share_fits(account, RSMD_SEGMENTS, 1) || !rsmd_share_take(account, RSMD_FORWARDS, 1))
+    if (!rsmd_share_fits(call->client->account, RSMD_SEGMENTS, 1))
         return RSM_ST_NO_RESOURCES;
-    struct rsmd_forward *forward = rsmd_remote_forward(call, remote, controller);
-    if (forward == NULL) {
-        rsmd_share_give(account, RSMD_FORWARDS, 1);
-        return RSM_ST_NO_MEMORY;
-    }
     const struct rsm_import_connect_request *asked = &call->request->u.import_connect;
+    struct rsmd_forward *forward;
+    enum rsm_status status = rsmd_remote_forward(call, remote, controller, &forward);
+    if (status != RSM_ST_OK)
+        return status;
     forward->name = (struct rsmd_segment_name){.space = asked->space, .id = asked->segment_id};
     forward->rights = asked->rights;
     fill(&msg.u.connect, call, forward->request);
-    call->later = rsmd_remote_send(call->node, remote, &msg);
-    if (call->later)
-        return RSM_ST_OK;
-    rsmd_remote_unforward(forward);
-    return RSM_ST_UNREACHABLE;
+    return rsmd_remote_send_forward(call, forward, &msg);
 }
 
 /* ------------------------------------------------------------------ DISCONNECT */

@@ -6,11 +6,11 @@
 #include "node/grants.h"
 #include "node/hosts.h"
 #include "node/imports.h"
-#include "remote/relay.h"
-#include "remote/release.h"
 #include "remote/remote.h"
 
 struct event;
+struct rsmd_relay;
+struct rsmd_release;
 
 /** A client's request that a remote node has not answered yet. */
 struct rsmd_forward {
@@ -139,9 +139,13 @@ void rsmd_ends_disconnected(struct rsmd_remote *remote, struct rsmd_remote_impor
 /** Name the earlier connections that still reach memory of the node, after the link has come up. */
 void rsmd_ends_report(struct rsmd_node *node, struct rsmd_remote *remote);
 
-/** Make a forward for a call. NULL: no memory. @p controller may be NULL. */
-struct rsmd_forward *rsmd_remote_forward(const struct rsmd_call *call, struct rsmd_remote *remote,
-                                         struct rsmd_controller *controller);
+/** Make a forward for a call, and charge the client for it. @p controller may be NULL. RSM_ST_OK,
+ *  RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY. */
+enum rsm_status rsmd_remote_forward(const struct rsmd_call *call, struct rsmd_remote *remote,
+                                    struct rsmd_controller *controller, struct rsmd_forward **made);
+/** Send its message, and answer the call later. RSM_ST_UNREACHABLE: it is freed. */
+enum rsm_status rsmd_remote_send_forward(struct rsmd_call *call, struct rsmd_forward *forward,
+                                         const struct rsm_cluster_msg *msg);
 /** The forward with that number, if it is of one of these types; NULL: no client waits for it. */
 struct rsmd_forward *rsmd_remote_forwarded(const struct rsmd_remote *remote, uint32_t request,
                                            bool of_interrupt);
@@ -153,9 +157,6 @@ void rsmd_remote_refuse(struct rsmd_forward *forward, enum rsm_status status);
 /** Free a forward without an answer. */
 void rsmd_remote_unforward(struct rsmd_forward *forward);
 
-/* relay.c: relays that wait for their links. */
-bool rsmd_relays_init(struct rsmd_node *node);
-
 /* exporting.c: processes of other hosts that import from here. */
 /** The remote node's importer with this id; NULL: there is none. */
 struct rsmd_remote_importer *rsmd_remote_importer(const struct rsmd_node *node,
@@ -163,6 +164,79 @@ struct rsmd_remote_importer *rsmd_remote_importer(const struct rsmd_node *node,
 /** End the connection of a remote importer, of which its node knows, and free it. */
 void rsmd_remote_importer_free(struct rsmd_node *node, struct rsmd_remote_importer *importer,
                                enum rsm_record_event event);
+
+/* relay.c:
+ *
+ * Relays: event counters of rsmd that stand for the end of a connection on another host. A poster
+ * uses one like any other counter, and requests rsmd to ring it. rsmd then forwards the events in
+ * it: to an importer over the fabric, if the transport and the importer support it, else over the
+ * cluster link.
+ *
+ * While a link does not keep up, or an importer does not take what the fabric brought, events wait
+ * in their counter, where any number needs no memory.
+ */
+
+/** The target of a relay. */
+struct rsmd_relay_target {
+    struct rsmd_remote *remote;
+    struct rsmd_account *account;   /* the importer's, which is charged */
+    uint32_t end;                   /* RSM_EVENT_EXPORT, RSM_EVENT_IMPORT */
+    uint32_t id;                    /* of the connection, as EVENT names it */
+    const struct rsmd_grant *grant; /* of an importer: its offer may carry events over the fabric */
+};
+
+/** Make a relay if *relay is NULL, and make the counter for posters. RSM_ST_NO_RESOURCES,
+ *  RSM_ST_NO_MEMORY. */
+enum rsm_status rsmd_relay_need(struct rsmd_node *node, struct rsmd_relay **relay,
+                                const struct rsmd_relay_target *target,
+                                const struct rsmd_events **events);
+
+/** Relays that wait for their links. */
+bool rsmd_relays_init(struct rsmd_node *node);
+
+/** Forward the events that were posted to it. False: there is no relay. As the functions below,
+ *  harmless then. */
+bool rsmd_relay_rung(struct rsmd_relay *relay);
+
+/** The importer has taken what went to it over the fabric. */
+void rsmd_relay_taken(struct rsmd_relay *relay);
+
+/** Send by the link what the fabric has not delivered: the grant is about to be revoked. */
+void rsmd_relay_leave_fabric(struct rsmd_relay *relay);
+
+/** Forward by the link what has been posted so far: the connection ends. */
+void rsmd_relay_flush(struct rsmd_relay *relay);
+
+/** Close it; what is left in it is lost. */
+void rsmd_relay_free(struct rsmd_relay **relay);
+
+/* release.c:
+ *
+ * Offers to other hosts that have been revoked here, and that the importers' nodes have not
+ * released yet (struct rsm_node_import_ops). The message that releases one is DISCONNECT.
+ */
+
+/** Make a release before the grant to a process of another host, so that waiting for the release of
+ *  its offer cannot fail later. NULL: no memory. Its owner frees it with free(). */
+struct rsmd_release *rsmd_release_make(void);
+/** Set its grant. */
+void rsmd_release_init(struct rsmd_release *release, const struct rsmd_grant *grant);
+/** Wait until the node has released the offer, after the grant has been revoked. NULL: there is
+ *  nothing to wait for. */
+void rsmd_release_await(struct rsmd_remote *remote, struct rsmd_release *release);
+
+/** The node has released the offer of the connection with this id. Unknown ids are ignored. */
+void rsmd_release(struct rsmd_remote *remote, uint32_t import);
+/** The link to the node has come up: mark all as unconfirmed, until the node names those that it
+ *  still has. */
+void rsmd_releases_anew(const struct rsmd_node *node, struct rsmd_remote *remote);
+/** The node still has the offer of the connection with this id. */
+void rsmd_release_keep(const struct rsmd_remote *remote, uint32_t import);
+/** The node has named all that it has: release those of daemon @p incarnation that are
+ *  unconfirmed. */
+void rsmd_releases_others(struct rsmd_remote *remote, uint64_t incarnation);
+/** Free all: this node ends. */
+void rsmd_releases_end(struct rsmd_remote *remote);
 
 /* One for each message to the node: rsmd_remote_on_NAME(). */
 #define LINK(NAME, number, name, body)

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "base/log.h"
 #include "remote/internal.h"
 
 /* ------------------------------------------------------------------ from here to there */
@@ -27,23 +26,15 @@ enum rsm_status rsmd_remote_trigger(struct rsmd_call *call, uint32_t node,
                                     const struct rsmd_trigger *trigger)
 {
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_INTERRUPT};
-    struct rsmd_account *account = call->client->account;
     struct rsmd_remote *remote = rsmd_remote_of(call->node, node);
     if (remote == NULL || !remote->up)
         return RSM_ST_UNREACHABLE;
-    if (!rsmd_share_take(account, RSMD_FORWARDS, 1))
-        return RSM_ST_NO_RESOURCES;
-    struct rsmd_forward *forward = rsmd_remote_forward(call, remote, NULL);
-    if (forward == NULL) {
-        rsmd_share_give(account, RSMD_FORWARDS, 1);
-        return RSM_ST_NO_MEMORY;
-    }
+    struct rsmd_forward *forward;
+    enum rsm_status status = rsmd_remote_forward(call, remote, NULL, &forward);
+    if (status != RSM_ST_OK)
+        return status;
     fill(&msg.u.interrupt, trigger, forward->request);
-    call->later = rsmd_remote_send(call->node, remote, &msg);
-    if (call->later)
-        return RSM_ST_OK;
-    rsmd_remote_unforward(forward);
-    return RSM_ST_UNREACHABLE;
+    return rsmd_remote_send_forward(call, forward, &msg);
 }
 
 void rsmd_remote_on_interrupt_reply(struct rsmd_node *node, struct rsmd_remote *remote,

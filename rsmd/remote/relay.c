@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "remote/relay.h"
-
 #include <errno.h>
 #include <event2/event.h>
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "remote/release.h"
-
 #include <stdlib.h>
 
 #include "remote/internal.h"

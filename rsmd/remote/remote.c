@@ -39,7 +39,6 @@ static const struct rsmd_hosts_ops ops = {
     .each_up = each_up,
     .connect = rsmd_remote_connect,
     .trigger = rsmd_remote_trigger,
-    .abandon = rsmd_remote_abandon,
     .cut = rsmd_remote_cut,
     .cut_all = rsmd_remote_cut_all,
 };

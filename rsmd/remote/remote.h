@@ -8,7 +8,7 @@
  *    remote node has answered. The connection is an import here, with its own slot, and a grant at
  *    the remote node.
  *  - A process of the remote node imports from here: the mirror image.
- *  - Events go through relays (relay.h).
+ *  - Events go through relays (relay.c).
  *
  * When the link goes down, all of that ends (ends.c): imports from the remote node are aborted, its
  * grants are revoked and freed, forwarded connects fail with RSM_ST_UNREACHABLE. There can be tens

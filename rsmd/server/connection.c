@@ -12,13 +12,9 @@
 
 #include "node/call.h"
 #include "base/clock.h"
-#include "base/log.h"
-#include "server/ending.h"
-#include "server/greeting.h"
 #include "node/refusals.h"
 #include "node/clients.h"
 #include "node/unfinished.h"
-#include "server/unread.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77

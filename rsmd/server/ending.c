@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "server/ending.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
@@ -8,10 +7,10 @@
 
 #include "base/clock.h"
 #include "server/connection.h"
-#include "server/unread.h"
 #include "base/log.h"
 #include "remote/remote.h"
 #include "node/clients.h"
+#include "node/revokes.h"
 
 static const int64_t slice_ns = 1000000; /* then others have their turn */
 
@@ -51,11 +50,6 @@ static void on_closed(struct rsmd_job *job)
     rsmd_client_job_over(((struct closing *)job)->client);
 }
 
-static void free_job(struct rsmd_job *job)
-{
-    free(job);
-}
-
 static void close_socket(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
@@ -63,12 +57,10 @@ static void close_socket(struct rsmd_connection *connection)
     if (connection->may_bring_fds && server->node->worker != NULL)
         closing = calloc(1, sizeof *closing);
     if (closing != NULL) {
-        *closing = (struct closing){.job = {.run = run_close,
-                                            .done = on_closed,
-                                            .free = free_job,
-                                            .owner = connection->client.peer.uid},
-                                    .socket = connection->socket,
-                                    .client = &connection->client};
+        *closing = (struct closing){
+            .job = {.run = run_close, .done = on_closed, .owner = connection->client.peer.uid},
+            .socket = connection->socket,
+            .client = &connection->client};
         if (rsmd_worker_submit(server->node->worker, &closing->job)) {
             connection->client.jobs++;
             return;
@@ -170,6 +162,7 @@ bool rsmd_endings_finish(struct rsmd_server *server, unsigned max_ms)
 {
     struct rsmd_worker *worker = server->node->worker;
     clear_some(server, INT64_MAX);
+    rsmd_revokes_finish(server->node);
     rsmd_unread_finish(server);
     bool all = worker == NULL || rsmd_worker_drain(worker, max_ms);
     if (!all)

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
-#include "server/greeting.h"
-
-#include <time.h>
+#include "server/connection.h"
 
 #include "base/log.h"
-
-static struct rsmd_account *user_of(const struct rsmd_connection *connection)
-{
-    return connection->client.account->parent;
-}
 
 /* Start the timer for the oldest. One that runs for a connection that has gone since is not later.
  * It is not added again, because libevent would forget that it is due. */
@@ -48,11 +41,11 @@ struct event *rsmd_greeting_timer(struct rsmd_server *server)
 /* The user with most silent connections; of several, the one with the oldest. */
 static const struct rsmd_account *largest_user(const struct rsmd_server *server)
 {
-    const struct rsmd_account *largest = user_of(server->ungreeted);
+    const struct rsmd_account *largest = rsmd_user_of(server->ungreeted);
     const struct rsmd_connection *each;
     DL_FOREACH2(server->ungreeted, each, silent_next)
-    if (user_of(each)->ungreeted > largest->ungreeted)
-        largest = user_of(each);
+    if (rsmd_user_of(each)->ungreeted > largest->ungreeted)
+        largest = rsmd_user_of(each);
     return largest;
 }
 
@@ -60,7 +53,7 @@ static void push_out_oldest_of(struct rsmd_server *server, const struct rsmd_acc
 {
     struct rsmd_connection *oldest;
     DL_FOREACH2(server->ungreeted, oldest, silent_next)
-    if (user_of(oldest) == account)
+    if (rsmd_user_of(oldest) == account)
         break;
     rsmd_connection_last_look(oldest);
 }
@@ -68,7 +61,7 @@ static void push_out_oldest_of(struct rsmd_server *server, const struct rsmd_acc
 void rsmd_greeting_await(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
-    struct rsmd_account *account = user_of(connection);
+    struct rsmd_account *account = rsmd_user_of(connection);
     const struct rsmd_shares *shares = account->shares;
     if (account->ungreeted >= shares->ungreeted_max_per_user)
         push_out_oldest_of(server, account);
@@ -88,7 +81,7 @@ void rsmd_greeting_done(struct rsmd_connection *connection)
     bool oldest = server->ungreeted == connection;
     DL_DELETE2(server->ungreeted, connection, silent_prev, silent_next);
     server->ungreeted_count--;
-    user_of(connection)->ungreeted--;
+    rsmd_user_of(connection)->ungreeted--;
     if (oldest)
         set_timer(server);
 }

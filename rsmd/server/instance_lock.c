@@ -76,22 +76,15 @@ static enum rsmd_lock_result look_for_mark(struct rsmd_instance *instance, bool 
     return result;
 }
 
-enum rsmd_lock_result rsmd_instance_lock(struct rsmd_instance *instance,
-                                         const struct rsmcore_runtime *runtime,
-                                         const char *socket_path, bool configured)
-{
-    return rsmd_instance_relock(instance, runtime, socket_path, configured, -1);
-}
-
 /* The lock lasts while any descriptor of it is open. */
 static bool take_over(const char *path, int lock)
 {
     return is_at_path(lock, path) && flock(lock, LOCK_EX | LOCK_NB) == 0;
 }
 
-enum rsmd_lock_result rsmd_instance_relock(struct rsmd_instance *instance,
-                                           const struct rsmcore_runtime *runtime,
-                                           const char *socket_path, bool configured, int lock)
+enum rsmd_lock_result rsmd_instance_lock(struct rsmd_instance *instance,
+                                         const struct rsmcore_runtime *runtime,
+                                         const char *socket_path, bool configured, int lock)
 {
     memset(instance, 0, sizeof *instance);
     instance->lock = -1;

@@ -8,7 +8,6 @@
 #define RSMD_INSTANCE_LOCK_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "protocol/runtime.h"
 
@@ -35,15 +34,11 @@ enum rsmd_lock_result {
 };
 
 /** Take the node's lock. @p socket_path NULL: the usual one. @p configured: this is a configured
- *  daemon, and from now on the node is reserved for such. */
+ *  daemon, and from now on the node is reserved for such. @p lock: that of a predecessor, which the
+ *  instance owns afterwards or which is closed; -1: there is none. */
 enum rsmd_lock_result rsmd_instance_lock(struct rsmd_instance *instance,
                                          const struct rsmcore_runtime *runtime,
-                                         const char *socket_path, bool configured);
-/** The same with the lock of a predecessor, which the instance owns afterwards or which is closed;
- *  -1: there is none. */
-enum rsmd_lock_result rsmd_instance_relock(struct rsmd_instance *instance,
-                                           const struct rsmcore_runtime *runtime,
-                                           const char *socket_path, bool configured, int lock);
+                                         const char *socket_path, bool configured, int lock);
 /** Listen at a predecessor's socket, if it is the node's. False: it is not, and the caller keeps
  *  it. */
 bool rsmd_instance_relisten(struct rsmd_instance *instance, int listener);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "server/notify.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,9 +17,11 @@
 #include "base/descriptor.h"
 
 enum {
-    FIRST_PASSED = 3,
-    PASSED_MAX = 64
-}; /* where passed descriptors begin, and how many to expect */
+    FIRST_PASSED = 3, /* where passed descriptors begin */
+    PASSED_MAX = 64,  /* how many to expect */
+    MANAGER_TIMEOUT_MS = 5000,
+    MESSAGE_MAX = 128,
+};
 
 /* @p passed: a descriptor to send along; -1: none. */
 static bool notify(const char *state, int passed, int flags)
@@ -65,14 +69,45 @@ void rsmd_notify(const char *state)
     (void)notify(state, -1, 0);
 }
 
-bool rsmd_notify_with(const char *state, int fd)
-{
-    return notify(state, fd, 0);
-}
-
 void rsmd_notify_in_passing(const char *state)
 {
     (void)notify(state, -1, MSG_DONTWAIT);
+}
+
+/* ------------------------------------------------------------------ its descriptor store */
+
+/* Wait until the manager has read what was sent before: it then closes the pipe's end that it gets.
+ * It looks up the sender of a message, which must not have ended by then. */
+static bool barrier(void)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return false;
+    bool sent = notify("BARRIER=1", ends[1], 0);
+    close(ends[1]);
+    struct pollfd closed = {.fd = ends[0]};
+    int ready = 0;
+    if (sent)
+        do
+            ready = poll(&closed, 1, MANAGER_TIMEOUT_MS);
+        while (ready < 0 && errno == EINTR);
+    close(ends[0]);
+    return ready == 1;
+}
+
+bool rsmd_store_put(const char *name, int fd)
+{
+    char text[MESSAGE_MAX];
+    /* Without FDPOLL=0 the manager drops a socket whose other end is closed. */
+    snprintf(text, sizeof text, "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
+    return notify(text, fd, 0) && barrier();
+}
+
+void rsmd_store_remove(const char *name)
+{
+    char text[MESSAGE_MAX];
+    snprintf(text, sizeof text, "FDSTOREREMOVE=1\nFDNAME=%s", name);
+    rsmd_notify(text);
 }
 
 /* ------------------------------------------------------------------ what the manager passes */

@@ -13,14 +13,12 @@
 
 #include "server/connection.h"
 #include "base/log.h"
-#include "server/ending.h"
 #include "node/refusals.h"
 #include "node/fabric.h"
+#include "node/revokes.h"
 #include "remote/remote.h"
 #include "node/saved.h"
 #include "node/unfinished.h"
-#include "server/greeting.h"
-#include "server/unread.h"
 #include "cluster/cluster.h"
 
 static const int64_t accept_ns = 1000000; /* then the loop checks other events */
@@ -175,10 +173,11 @@ static bool make_events(struct rsmd_server *server)
     server->node->worker =
         rsmd_worker_new(server->base, &(struct rsmd_worker_limits){.threads = THREADS_MAX,
                                                                    .per_owner = THREADS_PER_USER});
-    return rsmd_connections_init(server) && rsmd_endings_init(server, server->base) &&
-           rsmd_unread_init(server, server->base) && server->node->worker != NULL &&
-           server->fabric != NULL && server->accepting != NULL && server->accept_again != NULL &&
-           server->unused != NULL && server->greeting_over != NULL && server->signalled != NULL;
+    return rsmd_revokes_init(server->node, server->base) && rsmd_connections_init(server) &&
+           rsmd_endings_init(server, server->base) && rsmd_unread_init(server, server->base) &&
+           server->node->worker != NULL && server->fabric != NULL && server->accepting != NULL &&
+           server->accept_again != NULL && server->unused != NULL &&
+           server->greeting_over != NULL && server->signalled != NULL;
 }
 
 static void free_event(struct event *event)
@@ -199,6 +198,7 @@ static void free_events(struct rsmd_server *server)
     rsmd_turns_end(&server->turns);
     rsmd_worker_end(server->node->worker);
     server->node->worker = NULL;
+    rsmd_revokes_stop(server->node);
     rsmd_fabric_stop(server->fabric);
     if (server->base != NULL)
         event_base_free(server->base);
@@ -254,6 +254,7 @@ void rsmd_server_settle(struct rsmd_server *server)
     DL_FOREACH(server->connections, connection)
     if (rsmd_unfinished_is(&connection->client))
         rsmd_unfinished_go_on(server->node, &connection->client, INT64_MAX);
+    rsmd_revokes_finish(server->node);
     DL_FOREACH_SAFE(server->connections, connection, next)
     {
         if (rsmd_saved_all_of(&connection->client))

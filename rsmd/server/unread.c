@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "server/unread.h"
 
 #include <event2/event.h>
 #include <inttypes.h>
@@ -29,11 +28,6 @@ static void look_later(struct rsmd_server *server)
         evtimer_add(server->unread_timer, &between_looks);
 }
 
-static struct rsmd_account *user_of(const struct rsmd_connection *connection)
-{
-    return connection->client.account->parent;
-}
-
 void rsmd_unread_sent(struct rsmd_connection *connection, unsigned descriptors)
 {
     if (descriptors == 0)
@@ -42,7 +36,7 @@ void rsmd_unread_sent(struct rsmd_connection *connection, unsigned descriptors)
         DL_APPEND2(connection->server->unread, connection, unread_prev, unread_next);
     connection->unread += descriptors;
     connection->server->unread_count += descriptors;
-    user_of(connection)->unread += descriptors;
+    rsmd_user_of(connection)->unread += descriptors;
     look_later(connection->server);
 }
 
@@ -59,7 +53,7 @@ static void discharge(struct rsmd_connection *connection)
     DL_DELETE2(connection->server->unread, connection, unread_prev, unread_next);
     connection->unread = 0;
     connection->server->unread_count -= descriptors;
-    user_of(connection)->unread -= descriptors;
+    rsmd_user_of(connection)->unread -= descriptors;
     void (*close_socket)(struct rsmd_connection *) = connection->close_when_read;
     if (close_socket != NULL)
         close_socket(connection);
@@ -97,7 +91,7 @@ static bool has_room(const struct rsmd_server *server, const struct rsmd_account
 bool rsmd_unread_holds(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
-    const struct rsmd_account *user = user_of(connection);
+    const struct rsmd_account *user = rsmd_user_of(connection);
     if (user->unread == 0 || !connection->client.greeted || has_room(server, user))
         return false;
     if (connection->held)

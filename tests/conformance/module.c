@@ -15,8 +15,7 @@
 #include "core/mapping.h"
 #include "suite.h"
 #include "transport/instance.h"
-#include "transport/registry_import.h"
-#include "transport/registry_node.h"
+#include "transport/registry.h"
 
 enum { PEER_TIMEOUT_MS = 3000, FOUND_SOUND = 0, FOUND_FLAW = 1, FOUND_NO_MAP = 2 };
 

@@ -11,7 +11,6 @@
 
 #include "check.h"
 #include "mapping/decode.h"
-#include "mapping/vector.h"
 #include "fuzz.h"
 #include "input.h"
 

@@ -9,7 +9,7 @@
 
 #include "fuzz.h"
 #include "transport/instance.h"
-#include "transport/registry_import.h"
+#include "transport/registry.h"
 
 enum { OBJECTS = 4, PAGE = 4096 };
 

@@ -14,6 +14,7 @@
 #include "check.h"
 #include "descriptors.h"
 #include "node/clients.h"
+#include "remote/remote.h"
 #include "node/segment_ids.h"
 
 enum { CONNECTIONS = 8, SILENCES = 1 };
@@ -247,7 +248,8 @@ static void shrink(void)
 
 static void end_connection(struct connection *connection)
 {
-    rsmd_client_clear(&hostile.node, &connection->client);
+    rsmd_remote_abandon(&connection->client);
+    rsmd_client_clear_until(&hostile.node, &connection->client, INT64_MAX);
     if (connection->client.greeted)
         rsmd_client_dismiss(&connection->client);
     rsmd_account_drop(connection->client.account);

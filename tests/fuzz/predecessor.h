@@ -10,7 +10,7 @@
 
 #include <sys/un.h>
 
-#include "handover/state.h"
+#include "handover/internal.h"
 #include "server/server.h"
 
 enum {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapping/barrier.h"
+#include "mapping/space.h"
 #include "mapping/mirror.h"
 
 enum { PAGE_BYTES = 64, PAGES = 2, PARCELS = 24, DEPTH = 6, WALKS = 20000, WALK_STEPS = 60 };

@@ -15,6 +15,14 @@ struct peek_node_offer *peek_find(const struct peek_node_port *port, uint64_t ke
     return offer;
 }
 
+bool peek_is_open(const struct peek_node_offer *offer)
+{
+    for (unsigned kind = 0; kind < PEEK_SOCKETS; kind++)
+        if (offer->sockets[kind] >= 0)
+            return true;
+    return false;
+}
+
 /* ------------------------------------------------------------------ memory */
 
 /* Both sides of an element access may be read or written by others at the same time. */
@@ -90,7 +98,7 @@ static enum rsm_status transfer(const struct peek_node_offer *offer,
     return done == request->length ? RSM_ST_OK : RSM_ST_RANGE;
 }
 
-/* PEEK_LATE: the lock is given back amid the write. */
+/* PEEK_LATE, PEEK_HASTY: the lock is given back amid the write. */
 static enum rsm_status write_late(struct peek_node_port *port, const struct peek_node_offer *offer,
                                   const struct peek_request *request)
 {
@@ -112,8 +120,7 @@ static enum rsm_status write_late(struct peek_node_port *port, const struct peek
 
 /* ------------------------------------------------------------------ news */
 
-/* Under the lock. */
-static void tell(struct peek_node_port *port, uint64_t key, enum peek_news_kind kind)
+void peek_tell(struct peek_node_port *port, uint64_t key, enum peek_news_kind kind)
 {
     struct peek_news *news = calloc(1, sizeof *news);
     const uint64_t one = 1;
@@ -140,7 +147,7 @@ static enum rsm_status introduce(struct peek_node_port *port, struct peek_link *
                                                       : PEEK_SOCKETS;
     if (kind >= PEEK_SOCKETS)
         return RSM_ST_PROTOCOL;
-    if (offer == NULL || offer->sockets[kind] >= 0)
+    if (offer == NULL || offer->ending || offer->sockets[kind] >= 0)
         return RSM_ST_ABORTED;
     offer->sockets[kind] = link->socket;
     link->key = offer->key;
@@ -163,17 +170,18 @@ static enum rsm_status carry_out(struct peek_node_port *port, struct peek_link *
     }
     switch (request->operation) {
     case PEEK_PUT:
-        if (PEEK_MISTAKE == PEEK_LATE)
+        if (PEEK_MISTAKE == PEEK_LATE || PEEK_MISTAKE == PEEK_HASTY)
             return write_late(port, offer, request);
         return transfer(offer, request, request->data);
     case PEEK_GET:
         return transfer(offer, request, reply->data);
     case PEEK_SIGNAL:
-        tell(port, link->key, request->offset != 0 ? PEEK_SIGNALLED_COALESCED : PEEK_SIGNALLED);
+        peek_tell(port, link->key,
+                  request->offset != 0 ? PEEK_SIGNALLED_COALESCED : PEEK_SIGNALLED);
         return RSM_ST_OK;
     case PEEK_TAKEN:
         if (offer->untaken)
-            tell(port, link->key, PEEK_HEARD);
+            peek_tell(port, link->key, PEEK_HEARD);
         offer->untaken = false;
         return RSM_ST_OK;
     default:
@@ -230,12 +238,14 @@ static void end_link(struct peek_node_port *port, unsigned index)
     if (offer != NULL && link->listens)
         offer->listening = -1;
     else if (offer != NULL)
-        tell(port, link->key, PEEK_LOST);
+        peek_tell(port, link->key, PEEK_LOST);
     close_socket(link->socket);
-    for (offer = port->offers; offer != NULL; offer = offer->next)
-        for (unsigned kind = 0; kind < PEEK_SOCKETS; kind++)
-            if (offer->key == link->key && offer->sockets[kind] == link->socket)
-                offer->sockets[kind] = -1;
+    offer = link->key != 0 ? peek_find(port, link->key) : NULL;
+    for (unsigned kind = 0; offer != NULL && kind < PEEK_SOCKETS; kind++)
+        if (offer->sockets[kind] == link->socket)
+            offer->sockets[kind] = -1;
+    if (offer != NULL && offer->ending && !peek_is_open(offer))
+        peek_tell(port, link->key, PEEK_ENDED);
     pthread_cond_broadcast(&port->closed);
     pthread_mutex_unlock(&port->lock);
     *link = port->links[--port->link_count];

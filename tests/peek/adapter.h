@@ -33,6 +33,7 @@ struct peek_node_offer {
     int sockets[PEEK_SOCKETS]; /* of its importer, by enum peek_socket; -1: none */
     int listening;             /* socket for the exporter's signals; -1: the importer takes none */
     bool untaken;              /* one is there */
+    bool ending;               /* by revoke_begin() */
     unsigned count;
     struct {
         uint8_t *memory;
@@ -46,6 +47,7 @@ enum peek_news_kind {
     PEEK_SIGNALLED_COALESCED,
     PEEK_LOST,
     PEEK_HEARD, /* it has taken the exporter's signals */
+    PEEK_ENDED, /* no socket of the offer is open any more */
 };
 
 /** What dispatch() is to tell. */
@@ -78,10 +80,16 @@ struct peek_node_port {
     struct peek_node_offer *offers;
     struct peek_news *news, **news_end;
     uint64_t last_key;
+    struct rsm_node_offer *ended_twice; /* PEEK_TWICE: dispatch() is to tell of it */
 };
 
 /** The thread: serves until `stop` is readable. */
 void *peek_adapter(void *port);
+
+/** Under the lock: dispatch() has to tell of this. */
+void peek_tell(struct peek_node_port *port, uint64_t key, enum peek_news_kind kind);
+/** Under the lock: whether a socket of the offer is open. */
+bool peek_is_open(const struct peek_node_offer *offer);
 
 /** Under the lock: the offer of that key, NULL if it was revoked. */
 struct peek_node_offer *peek_find(const struct peek_node_port *port, uint64_t key);

@@ -18,6 +18,8 @@ enum peek_mistake {
     PEEK_HELD_UP,    /* revoke() waits for the importer */
     PEEK_ALL,        /* revoke() cuts the other importers off, too */
     PEEK_FRAGILE,    /* the adapter ends with the first importer that has gone */
+    PEEK_HASTY,      /* revoked() comes while the adapter still writes */
+    PEEK_TWICE,      /* revoked() comes though revoke() has ended the offer */
 };
 
 #ifndef PEEK_MISTAKE

@@ -219,6 +219,15 @@ static void close_sockets(struct peek_node_port *port, const struct peek_node_of
     }
 }
 
+/* Lock held. */
+static void remove_offer(struct peek_node_port *port, const struct peek_node_offer *granted)
+{
+    struct peek_node_offer **place = &port->offers;
+    while (*place != granted)
+        place = &(*place)->next;
+    *place = granted->next;
+}
+
 /* Whoever accesses the memory holds the lock: behind this nobody does by that offer. */
 static void peek_revoke(struct rsm_node_port *base, struct rsm_node_offer *made)
 {
@@ -231,13 +240,32 @@ static void peek_revoke(struct rsm_node_port *base, struct rsm_node_offer *made)
     for (struct peek_node_offer *other = port->offers; other != NULL; other = other->next)
         if (PEEK_MISTAKE == PEEK_ALL)
             close_sockets(port, other);
-    struct peek_node_offer **place = &port->offers;
-    while (*place != granted)
-        place = &(*place)->next;
-    *place = granted->next;
+    remove_offer(port, granted);
+    if (PEEK_MISTAKE == PEEK_TWICE && granted->ending) {
+        port->ended_twice = made;
+        peek_tell(port, granted->key, PEEK_ENDED);
+    }
     pthread_mutex_unlock(&port->lock);
     free(granted);
 }
+
+#ifdef PEEK_LATER
+/* The adapter closes the sockets, and has it told when the last is closed. */
+static bool peek_revoke_begin(struct rsm_node_port *base, struct rsm_node_offer *made)
+{
+    struct peek_node_port *port = port_of(base);
+    struct peek_node_offer *granted = offer_of(made);
+    pthread_mutex_lock(&port->lock);
+    granted->ending = true;
+    for (unsigned i = 0; i < PEEK_SOCKETS; i++)
+        if (granted->sockets[i] >= 0)
+            shutdown(granted->sockets[i], SHUT_RDWR);
+    if (PEEK_MISTAKE == PEEK_HASTY || !peek_is_open(granted))
+        peek_tell(port, granted->key, PEEK_ENDED);
+    pthread_mutex_unlock(&port->lock);
+    return false;
+}
+#endif
 
 /* ------------------------------------------------------------------ news */
 
@@ -245,6 +273,26 @@ static void peek_revoke(struct rsm_node_port *base, struct rsm_node_offer *made)
 static int peek_event_fd(struct rsm_node_port *port)
 {
     return port_of(port)->news_fd;
+}
+
+static void tell_rsmd(const struct peek_news *news, struct peek_node_offer *offer,
+                      const struct rsm_node_upcalls *up, void *context)
+{
+    switch (news->kind) {
+    case PEEK_LOST:
+        up->lost(context, &offer->base);
+        break;
+    case PEEK_HEARD:
+        up->taken(context, &offer->base);
+        break;
+    case PEEK_ENDED:
+        up->revoked(context, &offer->base);
+        free(offer);
+        break;
+    default:
+        up->signalled(context, &offer->base, 1, news->kind == PEEK_SIGNALLED_COALESCED);
+        break;
+    }
 }
 
 static void peek_dispatch(struct rsm_node_port *base, const struct rsm_node_upcalls *up,
@@ -258,6 +306,10 @@ static void peek_dispatch(struct rsm_node_port *base, const struct rsm_node_upca
         pthread_mutex_lock(&port->lock);
         struct peek_news *news = port->news;
         struct peek_node_offer *offer = news != NULL ? peek_find(port, news->key) : NULL;
+        if (offer != NULL && offer->ending && news->kind != PEEK_ENDED)
+            offer = NULL; /* nothing else is told of it */
+        if (offer != NULL && offer->ending)
+            remove_offer(port, offer);
         if (news != NULL)
             port->news = news->next;
         if (port->news == NULL)
@@ -265,12 +317,11 @@ static void peek_dispatch(struct rsm_node_port *base, const struct rsm_node_upca
         pthread_mutex_unlock(&port->lock);
         if (news == NULL)
             return;
-        if (offer != NULL && news->kind == PEEK_LOST)
-            up->lost(context, &offer->base);
-        else if (offer != NULL && news->kind == PEEK_HEARD)
-            up->taken(context, &offer->base);
-        else if (offer != NULL)
-            up->signalled(context, &offer->base, 1, news->kind == PEEK_SIGNALLED_COALESCED);
+        if (offer != NULL)
+            tell_rsmd(news, offer, up, context);
+        else if (port->ended_twice != NULL)
+            up->revoked(context, port->ended_twice);
+        port->ended_twice = NULL;
         free(news);
     }
 }
@@ -327,5 +378,8 @@ const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     .event_fd = peek_event_fd,
     .dispatch = peek_dispatch,
     .signals = &signal_ops,
+#endif
+#ifdef PEEK_LATER
+    .revoke_begin = peek_revoke_begin,
 #endif
 };

@@ -9,6 +9,7 @@
  * librsm_peek.so has the least that a transport must have. librsm_peeksig.so, made of the same
  * sources with PEEK_SIGNALS, also carries signals, both ways, and tells rsmd of importers that have
  * gone. The exporter's go over a socket of their own; the importer answers each by PEEK_TAKEN.
+ * librsm_peeklater.so, with PEEK_LATER too, revokes by revoke_begin(): its adapter ends the offers.
  * librsm_peekmap.so, with PEEK_MAPPABLE too, promises RSM_CAP_FAULT_SAFE, so that the mapping
  * engine maps its segments.
  */
@@ -27,6 +28,8 @@
 /* of a variant with a mistake */
 #elif defined(PEEK_MAPPABLE)
 #define PEEK_NAME "peekmap"
+#elif defined(PEEK_LATER)
+#define PEEK_NAME "peeklater"
 #elif defined(PEEK_SIGNALS)
 #define PEEK_NAME "peeksig"
 #else

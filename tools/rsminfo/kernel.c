@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/userfaultfd.h>
 #include <stdint.h>
 #include <stdio.h>

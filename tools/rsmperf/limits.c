@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "limits.h"
 
-#include <poll.h>
 #include <rsmapi.h>
 #include <sched.h>
 #include <signal.h>

@@ -2,8 +2,6 @@
 /* From memory to a mapping of it on another node. */
 #include "measures.h"
 
-#include <unistd.h>
-
 enum { SETUP_TRIPS = 3 }; /* create, connect and the exporter's word in between; map needs none */
 
 /* What has been made, to be undone. */

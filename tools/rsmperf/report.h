@@ -3,8 +3,6 @@
 #ifndef RSMPERF_REPORT_H
 #define RSMPERF_REPORT_H
 
-#include <stddef.h>
-
 enum { REPORT_BYTES = 320 };
 
 /* Failures beside those of RSMAPI, which are positive. */

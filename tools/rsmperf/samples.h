@@ -4,7 +4,6 @@
 #define RSMPERF_SAMPLES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum {

@@ -3,8 +3,6 @@
 #ifndef RSMPERF_SERVE_H
 #define RSMPERF_SERVE_H
 
-#include <stdbool.h>
-
 #include "options.h"
 #include "report.h"
 

@@ -15,7 +15,6 @@
 #define RSMPERF_WIRE_H
 
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "show.h"
 #include "table.h"

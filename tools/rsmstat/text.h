@@ -4,7 +4,6 @@
 #define RSMSTAT_TEXT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "protocol/proto.h"

@@ -9,8 +9,7 @@
  * only after all that precedes it, and takes 13 to 30 times as long if the target is not aligned
  * like the source.
  */
-#ifndef RSM_SHM_COPY_H
-#define RSM_SHM_COPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ bool shm_vectors_pay(void);
  *  A naturally aligned word is copied whole if it is aligned at both ends, as by memcpy(). The
  *  first and the last 128 bytes may be stored twice. */
 void shm_copy_by_vectors(void *to, const void *from, size_t length);
-
-#endif

@@ -67,8 +67,6 @@ static void shm_close_port(struct rsm_port *port)
     free(port_of(port));
 }
 
-/* ------------------------------------------------------------------ connection */
-
 /* Whether every byte of the piece is there and stays there. */
 static bool piece_is_safe(int fd, const struct rsm_view_piece *piece)
 {
@@ -152,8 +150,6 @@ static void shm_disconnect(struct rsm_conn *conn)
     rsm_view_end(&shm->view);
     free(shm);
 }
-
-/* ------------------------------------------------------------------ transfer */
 
 #if RSM_THREAD_SANITIZER
 /* memcpy() would be checked for races; volatile keeps this loop from becoming one. */
@@ -253,8 +249,6 @@ static enum rsm_status shm_getv(struct rsm_conn *conn, const struct rsm_transfer
     return RSM_ST_OK;
 }
 
-/* ------------------------------------------------------------------ mapping */
-
 static enum rsm_status shm_map(struct rsm_conn *conn, uint64_t offset, size_t length,
                                uint32_t rights, bool fixed, void **address)
 {
@@ -275,8 +269,6 @@ static enum rsm_status shm_unmap(struct rsm_conn *conn, void *address, size_t le
     (void)conn;
     return munmap(address, length) == 0 ? RSM_ST_OK : RSM_ST_INVALID;
 }
-
-/* ------------------------------------------------------------------ ordering */
 
 static enum rsm_status shm_order(struct rsm_conn *conn)
 {

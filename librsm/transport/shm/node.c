@@ -93,8 +93,6 @@ static void shm_attributes(struct rsm_node_port *port, struct rsm_port_attr *att
     };
 }
 
-/* ------------------------------------------------------------------ extents */
-
 /* An extent of a memfd, which is then its own. */
 static enum rsm_status enclose(int fd, uint64_t length, struct rsm_extent **extent)
 {
@@ -153,8 +151,6 @@ static void shm_extent_free(struct rsm_node_port *port, struct rsm_extent *exten
     close(extent->fd);
     free(extent);
 }
-
-/* ------------------------------------------------------------------ offers */
 
 static bool pieces_are_possible(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
                                 unsigned count)

@@ -6,8 +6,7 @@
  * An offer's blob is one entry for each descriptor, in the order of the segment: where in that
  * memfd the piece lies. With no rights there is neither entry nor descriptor.
  */
-#ifndef RSMCORE_SHM_H
-#define RSMCORE_SHM_H
+#pragma once
 
 #include "base/codec.h"
 #include "base/view.h"
@@ -30,5 +29,3 @@ static inline void shm_pieces_codec(struct rsm_codec *codec, struct rsm_view_pie
         rsm_codec_u64(codec, &pieces[i].length);
     }
 }
-
-#endif

@@ -46,6 +46,7 @@ struct node_counts {
     uint32_t threads;
     uint32_t threads_with_signals; /**< threads that do not block all signals, but for the first */
     uint64_t reached;              /**< bit n: node n, reported by node_state() and not lost */
+    uint32_t ended;                /**< offers whose end revoke_begin() or revoked() has reported */
     bool handlers_changed;         /**< SIGPIPE, SIGTERM, SIGINT, SIGHUP, SIGUSR2, or the mask */
 };
 
@@ -53,7 +54,8 @@ struct node_facts {
     uint32_t caps;
     uint32_t page; /**< attr.page_size */
     uint32_t atomic_sizes;
-    bool imports; /**< processes of other hosts connect through their node */
+    bool imports;    /**< processes of other hosts connect through their node */
+    bool ends_later; /**< it has revoke_begin() */
     struct node_counts before_open;
     bool attr_overrun; /**< attributes() wrote beyond what the transport knows, or changed `size` */
 };
@@ -77,6 +79,10 @@ enum rsm_status node_offer(struct node *node, const struct piece *pieces, unsign
                            uint32_t rights, unsigned importer, struct rsm_offer *offer,
                            unsigned *id, struct rsm_node_offer *made);
 void node_revoke(struct node *node, unsigned id);
+/** revoke_begin(); node_count() says when the offer has ended. */
+void node_revoke_begin(struct node *node, unsigned id);
+/** revoke_begin(), and at once, unless it has ended the offer, revoke(). */
+void node_revoke_twice(struct node *node, unsigned id);
 /** imports->accept() of the importer's node, for an offer of node @p exporter. */
 enum rsm_status node_accept(struct node *node, unsigned exporter, uint64_t size, uint32_t rights,
                             const struct rsm_offer *offer, struct rsm_offer *local, unsigned *id);

@@ -102,8 +102,11 @@ static void hammer(struct importing *self)
         pthread_join(threads[i], NULL);
 }
 
-/* The judge marks the memory at once when revoke() has returned; the marks have to stay. */
-static void revoke_amid_writes(struct stand *s)
+/* Ends an offer. */
+typedef void revoking(struct stand *s, struct ticket *ticket);
+
+/* The judge marks the memory at once when the offer has ended; the marks have to stay. */
+static void revoke_amid_writes(struct stand *s, revoking *revoke)
 {
     struct ticket *tickets[HAMMERS];
     pid_t pids[HAMMERS];
@@ -117,7 +120,7 @@ static void revoke_amid_writes(struct stand *s)
     for (unsigned i = 0; i < HAMMERS; i++)
         reaches(pids[i], &shared->counts[i], 10);
     for (unsigned i = 0; i < HAMMERS; i++) {
-        revoked(s, tickets[i]);
+        revoke(s, tickets[i]);
         fill(s, length * i, length, MARK_BYTE);
         sleep_ms(SETTLE_MS);
         HOLDS(all_are(s, length * i, length, MARK_BYTE));
@@ -133,9 +136,51 @@ DIRECT(32, "When revoke() returns amid writes of many, nothing lands any more",
     struct stand *s = stand();
     APPLIES_IF(can_be_cut(s), NOT_CUT);
     for (unsigned i = 0; i < REVOKE_ROUNDS; i++)
-        revoke_amid_writes(s);
+        revoke_amid_writes(s, revoked);
     HOLDS(guards_are_whole(s));
 }
+
+/* ---------------------------------------------------------------- revoke_begin */
+
+#define ENDS_AT_ONCE "there is no revoke_begin"
+
+static void revoked_later(struct stand *s, struct ticket *ticket)
+{
+    uint32_t before = node_count(s->node).ended;
+    uint64_t deadline = direct_now_ms() + PATIENCE_MS;
+    node_revoke_begin(s->node, ticket->id);
+    while (node_count(s->node).ended == before && direct_now_ms() < deadline)
+        sched_yield();
+    HOLDS(node_count(s->node).ended == before + 1);
+}
+
+DIRECT(51, "When revoked() has come amid writes of many, nothing lands any more",
+       "The offer, for which revoke_begin() has returned false, has ended")
+{
+    struct stand *s = stand();
+    APPLIES_IF(s->facts->ends_later, ENDS_AT_ONCE);
+    for (unsigned i = 0; i < REVOKE_ROUNDS; i++)
+        revoke_amid_writes(s, revoked_later);
+    HOLDS(guards_are_whole(s));
+}
+
+static void revoked_twice(struct stand *s, struct ticket *ticket)
+{
+    node_revoke_twice(s->node, ticket->id);
+}
+
+DIRECT(52, "revoke() ends at once an offer that is ending, and no revoked() follows",
+       "the offer at once, by whatever means, and no revoked() follows.")
+{
+    struct stand *s = stand();
+    APPLIES_IF(s->facts->ends_later, ENDS_AT_ONCE);
+    uint32_t before = node_count(s->node).ended;
+    for (unsigned i = 0; i < REVOKE_ROUNDS; i++)
+        revoke_amid_writes(s, revoked_twice);
+    HOLDS(node_count(s->node).ended == before);
+}
+
+/* ---------------------------------------------------------------- others go on */
 
 static void write_on(struct importing *self)
 {

@@ -17,7 +17,7 @@
 #include "direct.h"
 #include "module.h"
 #include "transport/instance.h"
-#include "transport/registry_import.h"
+#include "transport/registry.h"
 
 enum { EXIT_WELL = 0, EXIT_BADLY = 1, EXIT_NO_CONNECTION = 2 };
 

@@ -171,6 +171,16 @@ void node_revoke(struct node *node, unsigned id)
     ask_of(node, NODE_REVOKE, id);
 }
 
+void node_revoke_begin(struct node *node, unsigned id)
+{
+    ask_of(node, NODE_REVOKE_BEGIN, id);
+}
+
+void node_revoke_twice(struct node *node, unsigned id)
+{
+    ask_of(node, NODE_REVOKE_TWICE, id);
+}
+
 enum rsm_status node_accept(struct node *node, unsigned exporter, uint64_t size, uint32_t rights,
                             const struct rsm_offer *offer, struct rsm_offer *local, unsigned *id)
 {

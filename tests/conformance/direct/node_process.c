@@ -12,7 +12,7 @@
 
 #include "module.h"
 #include "packet.h"
-#include "transport/registry_node.h"
+#include "transport/registry.h"
 
 enum { THINGS_MAX = 512 };
 
@@ -24,6 +24,7 @@ static struct {
     struct rsm_node_import *imports[THINGS_MAX];
     unsigned extent_count, offer_count, import_count;
     uint64_t reached;
+    uint32_t ended;
 } own;
 
 static void on_signalled(void *context, struct rsm_node_offer *made, uint32_t count, bool coalesced)
@@ -62,13 +63,20 @@ static enum rsm_status on_submit(void *context, struct rsm_node_offer *made,
     return RSM_ST_UNSUPPORTED;
 }
 
+static void on_revoked(void *context, struct rsm_node_offer *made)
+{
+    (void)context, (void)made;
+    own.ended++;
+}
+
 static const struct rsm_node_upcalls upcalls = {.size = sizeof upcalls,
                                                 .signalled = on_signalled,
                                                 .lost = on_lost,
                                                 .taken = on_taken,
                                                 .link_state = on_link,
                                                 .node_state = on_node,
-                                                .submit = on_submit};
+                                                .submit = on_submit,
+                                                .revoked = on_revoked};
 
 /* What a daemon of a later version passes: more than the transport knows. */
 static bool attributes_overrun(struct rsm_port_attr *attr)
@@ -216,6 +224,7 @@ static void do_count(struct packet *packet)
                                           .threads = threads_running(),
                                           .threads_with_signals = threads_with_signals(),
                                           .reached = own.reached,
+                                          .ended = own.ended,
                                           .handlers_changed = handlers_changed()};
 }
 
@@ -236,10 +245,19 @@ static void do_open(struct packet *packet)
     struct rsm_port_attr attr;
     packet->facts = (struct node_facts){.attr_overrun = attributes_overrun(&attr),
                                         .caps = own.port->caps,
+                                        .ends_later = own.ops->revoke_begin != NULL,
                                         .imports = own.ops->imports != NULL &&
                                                    own.ops->imports->accept != NULL};
     packet->facts.page = (uint32_t)attr.page_size;
     packet->facts.atomic_sizes = attr.atomic_sizes;
+}
+
+static void begin_to_revoke(struct rsm_node_offer *made, bool twice)
+{
+    if (own.ops->revoke_begin(own.port, made))
+        own.ended++;
+    else if (twice)
+        own.ops->revoke(own.port, made);
 }
 
 static void serve_packet(struct packet *packet)
@@ -264,6 +282,10 @@ static void serve_packet(struct packet *packet)
         break;
     case NODE_REVOKE:
         own.ops->revoke(own.port, own.offers[packet->id]);
+        break;
+    case NODE_REVOKE_BEGIN:
+    case NODE_REVOKE_TWICE:
+        begin_to_revoke(own.offers[packet->id], packet->request == NODE_REVOKE_TWICE);
         break;
     case NODE_ACCEPT:
         do_accept(packet);

@@ -12,6 +12,8 @@ enum node_request {
     NODE_FREE,
     NODE_OFFER,
     NODE_REVOKE,
+    NODE_REVOKE_BEGIN,
+    NODE_REVOKE_TWICE,
     NODE_ACCEPT,
     NODE_END_IMPORT,
     NODE_RELEASED,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "node/clients.h"
+#include "node/revokes.h"
 
 struct message {
     uint32_t from, to;
@@ -35,9 +36,11 @@ struct fake_made {
     bool remote;
     uint32_t node; /* the importer's */
     bool revoked;
+    bool ending;
     struct fake_made *next;
 };
 static struct fake_made *held;
+static struct fake_made *ending; /* the oldest first */
 
 static enum rsm_status fake_offer(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
                                   unsigned count, uint32_t rights,
@@ -70,6 +73,10 @@ static void fake_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
     struct fake_made *gone = RSM_CONTAINER_OF(made, struct fake_made, base);
     (void)port;
     hosts.revokes++;
+    if (gone->ending) {
+        LL_DELETE(ending, gone);
+        hosts.ending--;
+    }
     if (!gone->remote) {
         free(gone);
         return;
@@ -77,6 +84,46 @@ static void fake_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
     gone->revoked = true;
     LL_PREPEND(held, gone);
     hosts.held++;
+}
+
+static bool fake_revoke_begin(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    struct fake_made *gone = RSM_CONTAINER_OF(made, struct fake_made, base);
+    (void)port;
+    hosts.begun++;
+    usleep(hosts.begin_us);
+    if (hosts.ends_at_once) {
+        free(gone);
+        return true;
+    }
+    gone->ending = true;
+    LL_APPEND(ending, gone);
+    hosts.ending++;
+    return false;
+}
+
+void transport_ends_later(void)
+{
+    for (uint32_t id = 1; id <= HOSTS; id++) {
+        struct rsmd_controller *controller;
+        LL_FOREACH(hosts.node[id].controllers, controller)
+        {
+            controller->event_fd = 1000; /* it has events, which the test reports */
+        }
+    }
+    fake.revoke_begin = fake_revoke_begin;
+}
+
+void offers_end(uint32_t node, unsigned count)
+{
+    while (count-- > 0) {
+        struct fake_made *gone = ending;
+        assert_non_null(gone);
+        rsmd_revoked(&hosts.node[node], &gone->base);
+        LL_DELETE(ending, gone);
+        hosts.ending--;
+        free(gone);
+    }
 }
 
 static enum rsm_status fake_accept(struct rsm_node_port *port, uint32_t exporter, uint64_t size,
@@ -376,6 +423,7 @@ int hosts_begin(void **state)
         struct rsmd_remote_ops carrier = {
             .context = node, .send = carry, .queued = queued, .proceed = proceed};
         assert_true(rsmd_node_init(node, id, false, &runtime, &conf, why, sizeof why));
+        assert_true(rsmd_revokes_init(node, hosts.base));
         assert_true(rsmd_remote_start(node, hosts.base, &carrier));
         replace_transport(node);
     }
@@ -394,6 +442,7 @@ int hosts_end(void **state)
         struct rsmd_node *node = &hosts.node[id];
         struct rsmd_controller *controller;
         rsmd_remote_stop(node);
+        rsmd_revokes_stop(node);
         LL_FOREACH(node->controllers, controller)
         {
             controller->ops = controller->port->ops = real;
@@ -434,7 +483,9 @@ void person_begin(struct person *person, uint32_t node, uint32_t uid)
 
 void person_end(struct person *person)
 {
-    rsmd_client_clear(person->node, &person->client);
+    rsmd_remote_abandon(&person->client);
+    rsmd_client_clear_until(person->node, &person->client, INT64_MAX);
+    rsmd_revokes_finish(person->node);
     rsmd_account_drop(person->client.account);
     person->client.account = NULL; /* some tests end a person before the teardown does */
     assert_true(rsmd_shares_are_sound(&person->node->shares));

@@ -50,6 +50,10 @@ struct hosts {
     unsigned entries;              /* accepted and not closed */
     unsigned cut_entries;          /* ... revoked before, so far */
     unsigned held;                 /* offers that were revoked and not released */
+    /* Offers that end later, after transport_ends_later(). */
+    bool ends_at_once;      /* revoke_begin() ends them after all */
+    unsigned begin_us;      /* how long it takes */
+    unsigned begun, ending; /* so far; now */
 };
 extern struct hosts hosts;
 
@@ -67,6 +71,11 @@ void transport_does_without_pinning(bool always);
 void transport_has_room_for(uid_t uid);
 /** What it was last told that one user may have; in percent. */
 extern uint32_t told_one_percent;
+
+/** From now on offers end later. */
+void transport_ends_later(void);
+/** The transport reports to a node that the oldest of those that are ending have ended. */
+void offers_end(uint32_t node, unsigned count);
 
 /** Raise or cut the link between two nodes; both are told. What is under way gets lost. */
 void link_up(uint32_t a, uint32_t b);

@@ -4,7 +4,8 @@
  * More transports from outside, made of the skeleton, for what that has not:
  *
  *  - "news": a fabric that tells of its importers. What it tells is what the test writes into the
- *    FIFO that is the controller's device, in struct news_order. It has jobs, too.
+ *    FIFO that is the controller's device, in struct news_order. It has jobs, too. With the option
+ *    "later" its offers end when the test says so.
  *  - "shared" (with OUTSIDE_SHARED): extents that processes of the host may map. It refuses every
  *    offer itself, so that whoever connects has gone another way, and logs that.
  *  - "window" (with OUTSIDE_WINDOW): extents are parts of one file without a seal, as those of a
@@ -279,6 +280,8 @@ struct news_port {
     unsigned count;
     unsigned jobs;                             /* that are not done */
     struct rsm_node_offer *offers[OFFERS_MAX]; /* in the order they were made */
+    struct rsm_node_offer *ending[OFFERS_MAX]; /* by the same number */
+    bool later;
 };
 
 static struct news_port *news_of(struct rsm_node_port *port)
@@ -293,6 +296,7 @@ static enum rsm_status news_open(const struct rsm_controller_info *info,
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
     made->port.page = (uint64_t)sysconf(_SC_PAGESIZE);
+    made->later = strcmp(info->options, "later") == 0;
     /* For reading and writing: it never comes to an end. */
     made->fifo = open(info->device, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     char path[PATH_MAX];
@@ -313,6 +317,9 @@ static void news_close(struct rsm_node_port *port)
         close(news_of(port)->go);
     if (news_of(port)->jobs != 0) /* rsmd must not close a port with jobs */
         abort();
+    for (unsigned i = 0; i < OFFERS_MAX; i++)
+        if (news_of(port)->offers[i] != NULL || news_of(port)->ending[i] != NULL)
+            abort(); /* ... or with offers */
     free(news_of(port));
 }
 
@@ -334,10 +341,40 @@ static enum rsm_status news_offer(struct rsm_node_port *port, const struct rsm_e
 static void news_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
     struct news_port *news = news_of(port);
-    for (unsigned i = 0; i < news->count; i++)
+    for (unsigned i = 0; i < news->count; i++) {
         if (news->offers[i] == made)
             news->offers[i] = NULL;
+        if (news->ending[i] == made)
+            news->ending[i] = NULL;
+    }
     node_revoke(port, made);
+}
+
+static bool news_revoke_begin(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    struct news_port *news = news_of(port);
+    if (!news->later) {
+        news_revoke(port, made);
+        return true;
+    }
+    for (unsigned i = 0; i < news->count; i++)
+        if (news->offers[i] == made) {
+            news->ending[i] = made;
+            news->offers[i] = NULL;
+        }
+    return false;
+}
+
+static void end_offer(struct news_port *news, unsigned offer, const struct rsm_node_upcalls *up,
+                      void *context)
+{
+    struct rsm_node_offer nobody;
+    struct rsm_node_offer *made = offer < news->count ? news->ending[offer] : NULL;
+    up->revoked(context, made != NULL ? made : &nobody);
+    if (made == NULL)
+        return;
+    news->ending[offer] = NULL;
+    node_revoke(&news->port.base, made);
 }
 
 struct news_job {
@@ -407,6 +444,10 @@ static void news_dispatch(struct rsm_node_port *port, const struct rsm_node_upca
             up->node_state(context, port, order.node, order.up, order.epoch);
             continue;
         }
+        if (order.kind == NEWS_OF_END) {
+            end_offer(news, order.offer, up, context);
+            continue;
+        }
         if (order.offer < news->count && news->offers[order.offer] != NULL)
             made = news->offers[order.offer];
         if (order.kind == NEWS_OF_JOB)
@@ -430,6 +471,7 @@ const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     .revoke = news_revoke,
     .event_fd = news_event_fd,
     .dispatch = news_dispatch,
+    .revoke_begin = news_revoke_begin,
 };
 
 #endif

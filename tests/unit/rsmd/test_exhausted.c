@@ -65,7 +65,7 @@ __attribute__((noreturn)) static void serve_until_told(const char *directory)
     snprintf(runtime.directory, sizeof runtime.directory, "%s", directory);
     rsmd_conf_defaults(&conf);
     rsmd_server_hold_signals(false);
-    if (rsmd_instance_lock(&instance, &runtime, NULL, false) != RSMD_LOCK_TAKEN ||
+    if (rsmd_instance_lock(&instance, &runtime, NULL, false, -1) != RSMD_LOCK_TAKEN ||
         !rsmd_node_init(&node, 1, false, &runtime, &conf, why, sizeof why))
         _exit(3);
     int listener = rsmd_instance_listen(&instance, false);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "fixture.h"
-#include "transport/registry_node.h"
+#include "transport/registry.h"
 
 /* ------------------------------------------------------------------ tables */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "transport/instance.h"
-#include "transport/registry_node.h"
+#include "transport/registry.h"
 
 static unsigned closed;
 

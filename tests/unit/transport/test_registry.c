@@ -10,8 +10,7 @@
 
 #include "base/log.h"
 #include "fake.h"
-#include "transport/registry_import.h"
-#include "transport/registry_node.h"
+#include "transport/registry.h"
 
 /* Names in the test's directory, and what was built for them. */
 static const struct {

@@ -17,7 +17,7 @@
 
 #include "cmocka_all.h"
 #include "protocol/packet.h"
-#include "transport/guard.h"
+#include "transport/generic.h"
 #include "transport/verbs/node/node.h"
 
 #define NODE_WORD "--node"

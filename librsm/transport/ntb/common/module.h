@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file The module's visible symbols. */
-#ifndef NTB_MODULE_H
-#define NTB_MODULE_H
+#pragma once
 
 #include "rsm/transport.h"
 
@@ -11,5 +10,3 @@ extern const struct rsm_node_ops rsm_transport_node_ops_v1;
 extern const struct rsm_import_ops rsm_transport_import_ops_v1;
 
 void rsm_transport_log_v1(rsm_transport_log log);
-
-#endif

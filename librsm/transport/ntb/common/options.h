@@ -4,8 +4,7 @@
  * The options of a controller on NTB: words NAME=VALUE of rsm.conf's `options`, separated by commas
  * or spaces. rsm-ntb(7) says what each is good for.
  */
-#ifndef NTB_OPTIONS_H
-#define NTB_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ struct ntb_options {
 
 /** Read @p text over the defaults. @p why: on failure, what was expected instead, for the log. */
 bool ntb_options_parse(const char *text, struct ntb_options *options, char *why, size_t why_size);
-
-#endif

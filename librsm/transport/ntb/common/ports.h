@@ -4,8 +4,7 @@
  * The kinds of bridges that this module knows: one, the kernel module's. Tests build the
  * module with one more (tests/ivshmem), which needs neither hardware nor a kernel module.
  */
-#ifndef NTB_PORTS_H
-#define NTB_PORTS_H
+#pragma once
 
 /** A port has a half in rsmd, which makes descriptors, and a half in the processes that get
  *  them. */
@@ -22,5 +21,3 @@ extern const unsigned ntb_port_kind_count;
 
 extern const struct ntb_port_ops ntb_port_chardev;
 extern const struct ntb_poster_ops ntb_poster_chardev;
-
-#endif

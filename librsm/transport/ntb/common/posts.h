@@ -16,8 +16,7 @@
  *
  * The importer's port writes it: the kernel module for its own (rsm_ntb.h).
  */
-#ifndef NTB_POSTS_H
-#define NTB_POSTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ enum {
  * @return false: the word has gone backwards, which no importer does; nothing was posted.
  */
 bool ntb_posts_between(uint64_t before, uint64_t now, struct rsm_signals *posted);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * The layout is that of struct rsm_ntb_status of the kernel module.
  */
-#ifndef NTB_STATUS_H
-#define NTB_STATUS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ static inline uint64_t ntb_load64(const uint64_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
-
-#endif

@@ -6,8 +6,6 @@
 /* A grant of the second version has a counter. */
 enum { GRANULE = 4096, VERSION = 1, VERSION_POSTS = 2 };
 
-/* ------------------------------------------------------------------ grants */
-
 static void walk_grant(struct rsm_codec *codec, struct ntb_grant *grant, uint32_t *magic,
                        uint32_t *version)
 {
@@ -65,8 +63,6 @@ bool ntb_grant_decode(const uint8_t *blob, uint32_t length, uint64_t size, uint6
     }
     return grant->count == 0 || sum == size;
 }
-
-/* ------------------------------------------------------------------ tickets */
 
 static void walk_ticket(struct rsm_codec *codec, struct ntb_ticket *ticket, uint32_t *magic,
                         uint32_t *version)

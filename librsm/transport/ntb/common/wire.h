@@ -11,8 +11,7 @@
  *
  * A grant comes from another host, a ticket from the daemon. Both are checked in full.
  */
-#ifndef NTB_WIRE_H
-#define NTB_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -79,5 +78,3 @@ uint32_t ntb_ticket_encode(const struct ntb_ticket *ticket, uint8_t *blob);
 /** False: it is malformed, or does not make up @p size bytes with the offer's descriptors. */
 bool ntb_ticket_decode(const struct rsm_offer *offer, uint64_t size, uint32_t rights,
                        struct ntb_ticket *ticket);
-
-#endif

@@ -5,8 +5,7 @@
  * stores in front of it to the other host; what it reads says whether that host still is what it
  * was, and the status page what this host knows of the link. See struct ntb_status.
  */
-#ifndef NTB_BARRIER_H
-#define NTB_BARRIER_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -43,5 +42,3 @@ static inline bool ntb_barrier_alive(const struct ntb_barrier *barrier)
  *         ntb_barrier_alive() says so from now on.
  */
 enum rsm_status ntb_barrier_close(struct ntb_barrier *barrier, struct rsm_conn *conn);
-
-#endif

@@ -14,8 +14,6 @@
 
 enum { WORD = 8, LINE = 64 };
 
-/* ------------------------------------------------------------------ words */
-
 /* The local side may be aligned to anything. */
 static inline uint64_t load_local(const uint8_t *from)
 {
@@ -53,8 +51,6 @@ RACES_BY_DESIGN static void words_in(uint8_t *to, const uint8_t *window, size_t 
     for (; length > 0; length--)
         *to++ = *(const volatile uint8_t *)window++;
 }
-
-/* ------------------------------------------------------------------ lines */
 
 #if defined(__x86_64__)
 
@@ -172,8 +168,6 @@ static void copy_lines_in(uint8_t *to, const uint8_t *window, size_t lines)
 }
 
 #endif
-
-/* ------------------------------------------------------------------ copies */
 
 /* Bytes in front of the first whole line of the window, at most @p length. */
 static size_t head_of(const uint8_t *window, size_t length)

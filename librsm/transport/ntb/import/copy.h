@@ -6,8 +6,7 @@
  * waits for the other host. Accesses to the window are aligned to their width, as device memory
  * wants it. The other side may use the same bytes at the same time.
  */
-#ifndef NTB_COPY_H
-#define NTB_COPY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@
 void ntb_copy_out(void *window, const void *from, size_t length);
 /** From the window. */
 void ntb_copy_in(void *to, const void *window, size_t length);
-
-#endif

@@ -66,8 +66,6 @@ static void ntb_close_port(struct rsm_port *port)
     free(port_of(port));
 }
 
-/* ------------------------------------------------------------------ descriptors */
-
 /* The last component of what a link of sysfs leads to. */
 static const char *target_name(const char *link, char *target, size_t size)
 {
@@ -110,8 +108,6 @@ static enum rsm_status ntb_extent_check(struct rsm_port *port, int fd, uint64_t 
     (void)port;
     return is_safe(fd, offset, length, &device) ? RSM_ST_OK : RSM_ST_PROTOCOL;
 }
-
-/* ------------------------------------------------------------------ connection */
 
 static void *map_page(const struct ntb_conn *made, int fd, uint64_t offset)
 {
@@ -228,8 +224,6 @@ static enum rsm_status ntb_connect(struct rsm_port *port, const struct rsm_offer
     return RSM_ST_OK;
 }
 
-/* ------------------------------------------------------------------ transfer */
-
 /* Accesses of an ended import reach no memory. A port that cuts ensures that; otherwise put and get
  * check it. Barriers report it, not put and get. */
 static enum rsm_status ntb_put(struct rsm_conn *conn, uint64_t offset, const void *src,
@@ -274,8 +268,6 @@ static enum rsm_status ntb_get_elems(struct rsm_conn *conn, uint64_t offset, voi
     return status;
 }
 
-/* ------------------------------------------------------------------ mapping */
-
 static enum rsm_status ntb_map(struct rsm_conn *conn, uint64_t offset, size_t length,
                                uint32_t rights, bool fixed, void **address)
 {
@@ -297,8 +289,6 @@ static enum rsm_status ntb_unmap(struct rsm_conn *conn, void *address, size_t le
     return munmap(address, length) == 0 ? RSM_ST_OK : RSM_ST_INVALID;
 }
 
-/* ------------------------------------------------------------------ ordering */
-
 static enum rsm_status ntb_order(struct rsm_conn *conn)
 {
     (void)conn;
@@ -315,8 +305,6 @@ static enum rsm_status ntb_health(struct rsm_conn *conn)
 {
     return ntb_barrier_alive(&ntb_of(conn)->barrier) ? RSM_ST_OK : RSM_ST_ABORTED;
 }
-
-/* ------------------------------------------------------------------ signals */
 
 /* A signal to a segment that has gone is lost, as stores are. Barriers report that. */
 static enum rsm_status ntb_post(struct rsm_conn *conn, bool coalesce)

@@ -4,8 +4,7 @@
  * A port's half in the processes that import: how they signal the exporter. No daemon has
  * a part in it.
  */
-#ifndef NTB_POSTER_H
-#define NTB_POSTER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ struct ntb_poster_ops {
      *  fork(). */
     enum rsm_status (*post)(const struct ntb_poster *poster, bool coalesce);
 };
-
-#endif

@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-/* ------------------------------------------------------------------ tree */
-
 static uint64_t align_up(uint64_t offset, uint64_t alignment)
 {
     return (offset + alignment - 1) / alignment * alignment;
@@ -89,8 +87,6 @@ static struct ntb_range *lowest(const struct ntb_allocator *allocator, uint64_t 
     return NULL;
 }
 
-/* ------------------------------------------------------------------ begin and end */
-
 static void begin(struct ntb_allocator *allocator, uint64_t first, uint64_t end, uint64_t granule,
                   struct ntb_allocator *limit_of)
 {
@@ -128,8 +124,6 @@ void ntb_allocator_end(struct ntb_allocator *allocator)
     while ((range = ntb_range_from(allocator, 0)) != NULL)
         ntb_free_range(allocator, range);
 }
-
-/* ------------------------------------------------------------------ ranges */
 
 static struct ntb_range *insert(struct ntb_allocator *allocator, uint64_t offset, uint64_t length)
 {

@@ -4,8 +4,7 @@
  * Which parts of a pool are in use. Knows neither memory nor hardware. Not thread-safe: the window
  * calls it under its lock. Each operation takes time logarithmic in the number of parts.
  */
-#ifndef NTB_ALLOCATOR_H
-#define NTB_ALLOCATOR_H
+#pragma once
 
 #include <bsd/sys/tree.h> /* macros alone: libbsd itself is not needed */
 #include <stdbool.h>
@@ -67,5 +66,3 @@ struct ntb_range *ntb_reserve(struct ntb_allocator *allocator, uint64_t offset, 
 void ntb_free_range(struct ntb_allocator *allocator, struct ntb_range *range);
 /** The longest extent that ntb_allocate() could make now, bytes. */
 uint64_t ntb_largest(const struct ntb_allocator *allocator);
-
-#endif

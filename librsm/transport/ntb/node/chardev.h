@@ -4,8 +4,7 @@
  * The device of the kernel module: open it, and explain why a module or a bridge cannot be used.
  * @p name is the device's.
  */
-#ifndef NTB_CHARDEV_H
-#define NTB_CHARDEV_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ void chardev_trouble(const char *name, int fd, char *text, size_t size);
 void chardev_report_trouble(const char *name, int fd);
 /** Log whether extents can be made in place, if @p options ask for that. */
 void chardev_report_pinning(const char *name, int fd, const struct ntb_options *options);
-
-#endif

@@ -145,8 +145,6 @@ bool ntb_extents_settle(struct ntb_window *window)
     return released;
 }
 
-/* ------------------------------------------------------------------ the port's own table */
-
 static int by_id(const void *left, const void *right)
 {
     const struct ntb_port_extent *a = left, *b = right;
@@ -184,8 +182,6 @@ void ntb_extents_resync(struct ntb_window *window)
     }
     free(found);
 }
-
-/* ------------------------------------------------------------------ making */
 
 /* Of a daemon before this one. NULL: it cannot be taken over. */
 static struct ntb_range *reserve(struct ntb_window *window, const struct ntb_port_extent *found)
@@ -310,8 +306,6 @@ static enum rsm_status make_in_pool(struct ntb_window *window, uint32_t uid, uin
     return enter(window, made, range);
 }
 
-/* ------------------------------------------------------------------ making, in place */
-
 static void report_refusal(struct ntb_window *window, uint64_t length, enum rsm_status status)
 {
     pthread_mutex_lock(&window->lock);
@@ -393,8 +387,6 @@ static enum rsm_status make_in_place(struct ntb_window *window, uint32_t uid, ui
     *extent = made;
     return RSM_ST_OK;
 }
-
-/* ------------------------------------------------------------------ the transport's operations */
 
 static bool is_possible(const struct ntb_window *window, uint64_t length)
 {

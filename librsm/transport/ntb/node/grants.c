@@ -19,8 +19,6 @@ static struct ntb_extent *extent_of(struct rsm_extent *extent)
     return RSM_CONTAINER_OF(extent, struct ntb_extent, base);
 }
 
-/* ------------------------------------------------------------------ of this host */
-
 static void close_descriptors(struct rsm_offer *offer)
 {
     while (offer->fd_count > 0)
@@ -59,8 +57,6 @@ static enum rsm_status fill_local(const struct ntb_window *window,
     offer->blob_len = ntb_ticket_encode(&ticket, offer->blob);
     return RSM_ST_OK;
 }
-
-/* ------------------------------------------------------------------ of the other host */
 
 static enum rsm_status fill_remote(struct ntb_window *window, const struct rsm_extent_piece *pieces,
                                    unsigned count, uint32_t rights, struct ntb_offer *made,

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/status.h"
 #include "transport/ntb/common/module.h"
 #include "transport/ntb/common/ports.h"
 #include "transport/ntb/node/window.h"

@@ -10,8 +10,7 @@
  *
  * extent_*() and info() may be called by any thread; everything else by one at a time.
  */
-#ifndef NTB_PORT_H
-#define NTB_PORT_H
+#pragma once
 
 #include "rsm/transport.h"
 #include "transport/ntb/common/options.h"
@@ -141,5 +140,3 @@ struct ntb_port_ops {
      *  cannot be read. Called if info() has `posts`. */
     bool (*posts)(struct ntb_port *port, uint32_t first, uint32_t count, uint64_t *words);
 };
-
-#endif

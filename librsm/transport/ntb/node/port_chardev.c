@@ -176,8 +176,6 @@ static void port_info(struct ntb_port *base, struct ntb_port_info *info)
                                .cuts = true};
 }
 
-/* ------------------------------------------------------------------ events */
-
 static int port_fd(struct ntb_port *port)
 {
     return port_of(port)->poll;
@@ -286,8 +284,6 @@ static bool next_event(struct ntb_port *base, struct ntb_port_event *event)
     return found;
 }
 
-/* ------------------------------------------------------------------ extents */
-
 static int port_extents(struct ntb_port *base, struct ntb_port_extent *extents, unsigned capacity)
 {
     const struct port *port = port_of(base);
@@ -378,8 +374,6 @@ static int extent_share(struct ntb_port *base, const struct ntb_port_memory *mem
     *offset = asked.map + RSM_NTB_MAP_DATA;
     return fd;
 }
-
-/* ------------------------------------------------------------------ imports */
 
 static enum rsm_status fill_import(int fd, uint64_t id, bool posts, struct ntb_port_import *made)
 {

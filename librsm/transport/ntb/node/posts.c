@@ -114,8 +114,6 @@ void ntb_posts_report(struct ntb_window *window, const struct rsm_node_upcalls *
     }
 }
 
-/* ------------------------------------------------------------------ of one connection */
-
 /* The other direction is for the daemons. */
 static enum rsm_status send_signals(struct rsm_node_port *port, struct rsm_node_offer *made,
                                     const struct rsm_signals *signals)

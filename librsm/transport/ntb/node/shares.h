@@ -11,8 +11,7 @@
  *
  * Constant time. The caller has a lock.
  */
-#ifndef NTB_SHARES_H
-#define NTB_SHARES_H
+#pragma once
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
@@ -64,5 +63,3 @@ bool ntb_share_charge(struct ntb_shares *shares, struct ntb_user user, enum ntb_
                       uint64_t amount);
 void ntb_share_give(struct ntb_shares *shares, struct ntb_user user, enum ntb_resource resource,
                     uint64_t amount);
-
-#endif

@@ -15,8 +15,7 @@
  *
  * Any thread makes and frees extents; all else runs on rsmd's main thread.
  */
-#ifndef NTB_WINDOW_H
-#define NTB_WINDOW_H
+#pragma once
 
 #include <pthread.h>
 
@@ -168,5 +167,3 @@ extern const struct rsm_node_signal_ops ntb_node_signal_ops;
 /* imports.c */
 
 extern const struct rsm_node_import_ops ntb_node_import_ops;
-
-#endif

@@ -48,8 +48,6 @@ void verbs_explain(const struct verbs_device *device, const char *what, int erro
                       what, attr->max_mr, attr->max_mw, attr->max_qp, attr->max_cq);
 }
 
-/* ------------------------------------------------------------------ anchor */
-
 /* Bind to an address of this host; the device that has it is ours unless another was wanted. */
 static bool drop_anchor(const struct sockaddr *address, const char *name,
                         struct verbs_device *device)
@@ -84,8 +82,6 @@ static bool parse_address(const char *text, struct sockaddr_storage *address)
         return false;
     return true;
 }
-
-/* ------------------------------------------------------------------ GIDs */
 
 /* Read the routable entries of one port, and those of RoCE v1, which an index in the options can
  * select. */
@@ -146,8 +142,6 @@ static void report(const struct verbs_device *device)
         rsm_log_info("verbs: device %s port %u, address %s, no RoCE v2 GID (InfiniBand or iWARP)",
                      ibv_get_device_name(device->context->device), device->port_num, where);
 }
-
-/* ------------------------------------------------------------------ ways to find it */
 
 static bool find_by_address(const char *name, const struct verbs_options *options,
                             struct verbs_device *device)
@@ -254,8 +248,8 @@ static void explain_missing(const char *name, const struct verbs_options *option
                       options->gid != VERBS_GID_AUTO ? "the wanted GID" : "an IP address");
 }
 
-bool verbs_device_open(const char *name, const struct verbs_options *options,
-                       struct verbs_device *device)
+static bool open_device(const char *name, const struct verbs_options *options,
+                        struct verbs_device *device)
 {
     int error = ibv_fork_init(); /* before anything else, or it comes too late */
     if (error != 0)
@@ -286,7 +280,7 @@ enum rsm_status verbs_device_open_for(const struct rsm_controller_info *info,
         rsm_log_error("verbs: controller %s: %s", info->name, why);
         return RSM_ST_INVALID;
     }
-    return verbs_device_open(info->device, options, device) ? RSM_ST_OK : RSM_ST_NO_CONTROLLER;
+    return open_device(info->device, options, device) ? RSM_ST_OK : RSM_ST_NO_CONTROLLER;
 }
 
 void verbs_device_close(struct verbs_device *device)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Finding the device of a controller, its address and its GID; for both halves. */
-#ifndef VERBS_DEVICE_H
-#define VERBS_DEVICE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -22,15 +21,11 @@ struct verbs_device {
 };
 
 /**
- * Prepare the process for fork() and find the device: by the address if the options name one, else
- * by name, else the first that has an active port with an address.
- * @param name  device wanted, "" for any.
- * @return false: nothing is open and the log says why.
+ * Read the options of a controller, prepare the process for fork() and open the device: by the
+ * address if the options name one, else by the controller's name of it, else the first that has an
+ * active port with an address. @return RSM_ST_OK; RSM_ST_INVALID: an option is wrong;
+ * RSM_ST_NO_CONTROLLER: there is no such device. The log says why.
  */
-bool verbs_device_open(const char *name, const struct verbs_options *options,
-                       struct verbs_device *device);
-/** Read the options of a controller and open its device. @return RSM_ST_OK; RSM_ST_INVALID: an
- *  option is wrong; RSM_ST_NO_CONTROLLER: there is no such device. The log says why. */
 enum rsm_status verbs_device_open_for(const struct rsm_controller_info *info,
                                       struct verbs_options *options, struct verbs_device *device);
 void verbs_device_close(struct verbs_device *device);
@@ -45,5 +40,3 @@ void verbs_explain(const struct verbs_device *device, const char *what, int erro
 /** Text of an address with its port, for logs; a buffer of VERBS_WHERE_TEXT. */
 enum { VERBS_WHERE_TEXT = 64 };
 const char *verbs_where(const struct sockaddr_storage *address, char text[VERBS_WHERE_TEXT]);
-
-#endif

@@ -5,8 +5,7 @@
  * program that has closed a standard stream they would get its number, and the program would read
  * from or write to the device.
  */
-#ifndef VERBS_FD_GUARD_H
-#define VERBS_FD_GUARD_H
+#pragma once
 
 /**
  * Keep descriptors 0, 1 and 2 from being given to what is opened until the matching
@@ -17,5 +16,3 @@
 void verbs_fd_guard_begin(void);
 /** End a section; the end of the last one closes what the guard has opened. */
 void verbs_fd_guard_end(void);
-
-#endif

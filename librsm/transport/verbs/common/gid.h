@@ -4,8 +4,7 @@
  * Which address of a RoCE port to use. Index 0 of its table is the link-local RoCE v1 address more
  * often than not, which no router forwards and many peers do not answer.
  */
-#ifndef VERBS_GID_H
-#define VERBS_GID_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ bool verbs_gid_address(const uint8_t bytes[16], struct sockaddr_storage *address
 
 /** The GID that an IP address has on RoCE. */
 void verbs_gid_of_address(const struct sockaddr *address, uint8_t bytes[16]);
-
-#endif

@@ -18,8 +18,6 @@ enum {
     TYPE_GSI = 1, /* the kernel's IB_QPT_GSI, which verbs.h does not define */
 };
 
-/* ------------------------------------------------------------------ messages */
-
 static const struct nlattr *attribute_of(struct nlmsghdr *message, int type)
 {
     return nlmsg_valid_hdr(message, 0) ? nlmsg_find_attr(message, 0, type) : NULL;
@@ -66,8 +64,6 @@ bool verbs_nldev_gsi_failed(struct nlmsghdr *message, uint8_t port)
     }
     return false;
 }
-
-/* ------------------------------------------------------------------ requests */
 
 struct query {
     const struct verbs_device *device;
@@ -119,7 +115,8 @@ static void ask(struct query *query, unsigned command, nl_recvmsg_msg_cb_t take)
     nl_socket_free(socket);
 }
 
-bool verbs_manager_failed(const struct verbs_device *device)
+/* False where the kernel says nothing. */
+static bool has_failed(const struct verbs_device *device)
 {
     struct query query = {.device = device, .index = -1};
     ask(&query, RDMA_NLDEV_CMD_GET, take_index);
@@ -131,7 +128,7 @@ bool verbs_manager_failed(const struct verbs_device *device)
 void verbs_manager_report(const struct verbs_device *device)
 {
     const char *name = ibv_get_device_name(device->context->device);
-    if (verbs_manager_failed(device))
+    if (has_failed(device))
         rsm_log_error("verbs: device %s port %u: the kernel's queue pair for connection requests "
                       "has failed; nobody can connect until the device is made anew (soft-RoCE: "
                       "end what uses it, rdma link delete %s, rdma link add)",

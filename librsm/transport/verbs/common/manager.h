@@ -5,8 +5,7 @@
  * by one queue pair (GSI). On soft-RoCE that queue pair fails when the network does not take a
  * message, and stays failed: the device then answers no peer until it is made again.
  */
-#ifndef VERBS_MANAGER_H
-#define VERBS_MANAGER_H
+#pragma once
 
 #include <linux/netlink.h>
 #include <stdbool.h>
@@ -14,11 +13,8 @@
 
 #include "transport/verbs/common/device.h"
 
-/** Whether the kernel says that the queue pair of the connection manager has failed; false where it
- *  says nothing. */
-bool verbs_manager_failed(const struct verbs_device *device);
-
-/** Log that, and what mends it, if it is so. */
+/** If the kernel says that the queue pair of the connection manager has failed, log that, and what
+ *  mends it. */
 void verbs_manager_report(const struct verbs_device *device);
 
 /**
@@ -35,5 +31,3 @@ int64_t verbs_nldev_index(struct nlmsghdr *message, const char *device);
  * @param port     of the device. A queue pair without a port counts for all.
  */
 bool verbs_nldev_gsi_failed(struct nlmsghdr *message, uint8_t port);
-
-#endif

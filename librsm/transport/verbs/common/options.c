@@ -8,7 +8,7 @@
 #include "base/number.h"
 #include "base/options.h"
 
-struct verbs_options verbs_options_default(uint32_t timeout_ms)
+static struct verbs_options defaults(uint32_t timeout_ms)
 {
     return (struct verbs_options){
         .gid = VERBS_GID_AUTO,
@@ -71,7 +71,7 @@ static const struct rsm_option known[] = {
 bool verbs_options_parse(const char *text, uint32_t timeout_ms, struct verbs_options *options,
                          char *why, size_t why_size)
 {
-    *options = verbs_options_default(timeout_ms);
+    *options = defaults(timeout_ms);
     return rsm_options_parse(known, sizeof known / sizeof known[0], "the verbs transport", text,
                              options, why, why_size);
 }

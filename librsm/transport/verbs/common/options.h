@@ -4,8 +4,7 @@
  * The options of a controller on verbs: words NAME=VALUE of rsm.conf's `options`, separated by
  * commas or spaces. doc/verbs.md says what each is good for.
  */
-#ifndef VERBS_OPTIONS_H
-#define VERBS_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,11 +38,9 @@ struct verbs_options {
     bool windows;                     /**< use type-2 memory windows where the device has them */
 };
 
-/** The defaults. @p timeout_ms is that of the node; 0: not known. */
-struct verbs_options verbs_options_default(uint32_t timeout_ms);
-
 /**
  * Read @p text over the defaults.
+ * @param timeout_ms  that of the node; 0: not known.
  * @param why  on failure, what was expected instead, for the log.
  */
 bool verbs_options_parse(const char *text, uint32_t timeout_ms, struct verbs_options *options,
@@ -61,5 +58,3 @@ uint64_t verbs_register_threshold(const struct verbs_options *options, bool fork
 /** The exponent e of the transport's timeout, 4.096 us * 2^e, that lets (retry + 1) of them end
  *  within @p timeout_ms; 1..31. */
 uint8_t verbs_ack_timeout(uint32_t timeout_ms, uint32_t retry);
-
-#endif

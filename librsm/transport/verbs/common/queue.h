@@ -4,8 +4,7 @@
  * Making a reliable queue pair and bringing it up by hand, for both halves: librdmacm alone would
  * leave the time-out, the retries and the MTU to what the kernel thinks best.
  */
-#ifndef VERBS_QUEUE_H
-#define VERBS_QUEUE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -48,5 +47,3 @@ struct rdma_conn_param verbs_conn_param(const struct ibv_qp *qp, const struct ve
 
 /** Stop the queue pair: nothing that comes in is executed any more, all that is posted fails. */
 void verbs_qp_stop(struct ibv_qp *qp);
-
-#endif

@@ -14,8 +14,6 @@ static void version_codec(struct rsm_codec *codec, uint16_t *version)
     rsm_codec_u16(codec, version);
 }
 
-/* ------------------------------------------------------------------ offer */
-
 struct place {
     uint16_t family;
     uint16_t port; /* host order */
@@ -120,8 +118,6 @@ enum rsm_status verbs_offer_decode(const void *bytes, size_t length, uint64_t si
     return RSM_ST_OK;
 }
 
-/* ------------------------------------------------------------------ connection request */
-
 static void hello_codec(struct rsm_codec *codec, uint16_t *version, struct verbs_hello *hello)
 {
     version_codec(codec, version);
@@ -174,8 +170,6 @@ bool verbs_accept_data_decode(const void *bytes, size_t length,
     accept_data_codec(&codec, &version, accept_data);
     return !codec.bad && version == VERBS_WIRE_VERSION;
 }
-
-/* ------------------------------------------------------------------ messages */
 
 static void message_codec(struct rsm_codec *codec, struct verbs_message *message)
 {

@@ -18,8 +18,7 @@
  * All of it is little-endian and decoded with bounds; the decoders below accept only what an honest
  * half of this version would have written.
  */
-#ifndef VERBS_WIRE_H
-#define VERBS_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -119,5 +118,3 @@ static inline bool verbs_signals_decode(uint32_t immediate, struct rsm_signals *
                                     .coalesced = (immediate & VERBS_SIGNAL_COALESCE) != 0};
     return immediate != 0;
 }
-
-#endif

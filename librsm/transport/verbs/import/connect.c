@@ -29,8 +29,6 @@ static int time_left(const struct attempt *attempt)
     return rsm_deadline_left_ms(attempt->until);
 }
 
-/* ------------------------------------------------------------------ meeting the node */
-
 static enum rsm_status status_of_event(const struct rdma_cm_event *event)
 {
     /* The node refuses a token that is not (or no longer) good: the segment has gone. */
@@ -214,8 +212,6 @@ static enum rsm_status establish(struct attempt *attempt)
     return status;
 }
 
-/* ------------------------------------------------------------------ connection */
-
 static void unmake(struct verbs_conn *conn)
 {
     struct rdma_cm_event *event;
@@ -247,7 +243,6 @@ static void unmake(struct verbs_conn *conn)
 static struct verbs_conn *make(struct verbs_port *port)
 {
     struct verbs_conn *conn = calloc(1, sizeof *conn);
-    pthread_condattr_t attr;
     if (conn == NULL)
         return NULL;
     conn->conn.caps = port->base.caps;
@@ -256,10 +251,7 @@ static struct verbs_conn *make(struct verbs_port *port)
     conn->spin_ns = (uint64_t)port->spin_us * 1000u;
     conn->slot_bytes = port->options.bounce / VERBS_BOUNCE_SLOTS / 64 * 64;
     pthread_mutex_init(&conn->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&conn->progress, &attr);
-    pthread_condattr_destroy(&attr);
+    rsm_cond_init(&conn->progress);
     return conn;
 }
 

@@ -9,13 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "transport/verbs/common/fd_guard.h"
 #include "transport/verbs/common/module.h"
 
 enum { SPIN_US = 50 /* several times what a fast fabric needs for an answer */ };
-
-/* ------------------------------------------------------------------ callers */
 
 bool verbs_may_allocate(void)
 {
@@ -34,8 +31,6 @@ void verbs_cancel_let_go(int before)
 {
     (void)pthread_setcancelstate(before, NULL);
 }
-
-/* ------------------------------------------------------------------ port */
 
 static void choose_spin(struct verbs_port *port)
 {
@@ -116,8 +111,6 @@ static void import_close(struct rsm_port *base)
     free(port);
 }
 
-/* ------------------------------------------------------------------ ordering */
-
 /* A reliable connection places writes in the order in which they were posted, and a get waits for
  * its own reads: nothing is left to do. */
 static enum rsm_status import_order(struct rsm_conn *conn)
@@ -135,8 +128,6 @@ static enum rsm_status import_complete(struct rsm_conn *conn)
     verbs_cancel_let_go(cancel);
     return RSM_ST_OK;
 }
-
-/* ------------------------------------------------------------------ signals */
 
 static bool has_credit(const struct verbs_conn *conn, uint64_t unused)
 {

@@ -14,8 +14,7 @@
  * The mapping engine calls transfers, order, complete and health from a SIGSEGV handler. They
  * allocate nothing if verbs_may_allocate() returns false, and are no cancellation points.
  */
-#ifndef VERBS_IMPORT_H
-#define VERBS_IMPORT_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -223,5 +222,3 @@ enum rsm_status verbs_getv(struct rsm_conn *conn, const struct rsm_transfer *vec
 extern const struct rsm_completion_ops verbs_completion_ops;
 /** The connection ends, and its queue pair has gone: give up what it has of works. */
 void verbs_works_end(struct verbs_conn *conn);
-
-#endif

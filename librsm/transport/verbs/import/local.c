@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "base/log.h"
 #include "transport/verbs/import/import.h"
 
 enum { BOUNCES_PER_CHUNK = 2 };
@@ -107,8 +106,6 @@ void verbs_bounce_put(struct verbs_port *port, struct verbs_bounce *bounce)
     LL_PREPEND(port->bounce, bounce);
     pthread_mutex_unlock(&port->lock);
 }
-
-/* ------------------------------------------------------------------ the application's own */
 
 /* Whether the range is mapped: a registration that fails does not report that. */
 static bool is_mapped(void *address, size_t length)

@@ -9,7 +9,6 @@
  */
 #include <arpa/inet.h>
 
-#include "base/log.h"
 #include "transport/verbs/import/import.h"
 
 static uint8_t *message_at(const struct verbs_conn *conn, unsigned index)
@@ -88,8 +87,6 @@ bool verbs_poll_receives(struct verbs_conn *conn)
         verbs_fail(conn, "the completion queue failed");
     return count > 0;
 }
-
-/* ------------------------------------------------------------------ signals */
 
 bool verbs_arm_receive_channel(struct verbs_conn *conn)
 {

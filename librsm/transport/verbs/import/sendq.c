@@ -20,8 +20,6 @@ enum {
     EVENT_NS = 300000000,  /* an event of the connection manager may wait for its reader so long */
 };
 
-/* ------------------------------------------------------------------ death */
-
 /* After this nothing of the connection touches local memory any more: what was under way has been
  * flushed, or the device does not answer at all. */
 void verbs_fail(struct verbs_conn *conn, const char *why)
@@ -42,8 +40,6 @@ void verbs_fail(struct verbs_conn *conn, const char *why)
     }
     pthread_cond_broadcast(&conn->progress);
 }
-
-/* ------------------------------------------------------------------ polling completions */
 
 static void take_completion(struct verbs_conn *conn, const struct ibv_wc *wc)
 {
@@ -73,8 +69,6 @@ void verbs_poll(struct verbs_conn *conn)
     while (poll_some(conn))
         continue;
 }
-
-/* ------------------------------------------------------------------ waiting */
 
 /* Whether an event of the connection manager ends the connection. A node that gives up before it
  * knows that the connection is established rejects it, although this side considers it
@@ -232,8 +226,6 @@ bool verbs_wait_for(struct verbs_conn *conn, uint64_t number)
     return has_completed(conn, number) ||
            verbs_wait(conn, (struct verbs_wait){.over = has_completed, .number = number});
 }
-
-/* ------------------------------------------------------------------ posting */
 
 static bool has_room(const struct verbs_conn *conn, uint64_t count)
 {

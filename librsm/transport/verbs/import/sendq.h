@@ -7,8 +7,7 @@
  *
  * The caller holds the connection's lock.
  */
-#ifndef VERBS_SENDQ_H
-#define VERBS_SENDQ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ static inline void verbs_sendq_fail(struct verbs_sendq *sendq)
 {
     sendq->dead = true;
 }
-
-#endif

@@ -11,10 +11,7 @@
 
 enum { ALIGN = 8 };
 
-/* ------------------------------------------------------------------ cutting a vector */
-
-/* The longest run from here on that lies in one piece and fits one request. */
-static bool peek(struct stream *s, struct fragment *fragment)
+bool verbs_stream_next(struct stream *s, struct fragment *fragment)
 {
     while (s->entry < s->count && s->at == s->vec[s->entry].length) {
         s->entry++;
@@ -38,11 +35,6 @@ static bool peek(struct stream *s, struct fragment *fragment)
                                   .key = s->conn->piece[i].key,
                                   .length = (uint32_t)length};
     return true;
-}
-
-bool verbs_stream_next(struct stream *stream, struct fragment *fragment)
-{
-    return peek(stream, fragment);
 }
 
 static const struct verbs_region *region_of(const struct stream *s, const struct fragment *f)
@@ -108,8 +100,6 @@ static void move_bytes(const struct stream *s, uint8_t *to, const uint8_t *from,
         MOVE_ELEMENT(uint64_t, to, from);
     }
 }
-
-/* ------------------------------------------------------------------ writing */
 
 /* The caller's memory may be a mapping, whose fault another connection serves. So it is read here,
  * into a slot or into `small`, while the connection's lock is free; posting reads only these. */
@@ -226,7 +216,7 @@ static bool write_one(struct writer *w, struct fragment *fragment)
 static bool write_all(struct writer *w)
 {
     struct fragment fragment;
-    while (peek(&w->s, &fragment)) {
+    while (verbs_stream_next(&w->s, &fragment)) {
         if (w->chain.count == VERBS_WR_LIST_MAX && !write_locked(w, write_post))
             return false;
         if (!write_one(w, &fragment))
@@ -260,8 +250,6 @@ static enum rsm_status write_stream(const struct stream *stream, unsigned *done)
     *done = sound ? stream->count : w.done;
     return sound ? RSM_ST_OK : RSM_ST_TRANSFER;
 }
-
-/* ------------------------------------------------------------------ reading */
 
 /* A request whose data has not been delivered. */
 struct fetch {
@@ -351,7 +339,8 @@ static bool read_one(struct reader *r, struct fragment *fragment)
 static bool read_issue(struct reader *r)
 {
     struct fragment fragment;
-    while (r->count < VERBS_READS_MAX && r->bytes < VERBS_READ_WINDOW && peek(&r->s, &fragment)) {
+    while (r->count < VERBS_READS_MAX && r->bytes < VERBS_READ_WINDOW &&
+           verbs_stream_next(&r->s, &fragment)) {
         if (!read_one(r, &fragment))
             break;
         if (r->chain.count == VERBS_WR_LIST_MAX && !read_post(r))
@@ -396,7 +385,7 @@ static bool read_all(struct reader *r)
         if (!read_issue(r))
             return false;
         if (r->count == 0) {
-            if (!peek(&r->s, &unused))
+            if (!verbs_stream_next(&r->s, &unused))
                 return true;
             if (slot_await(r->s.conn) < 0)
                 return false;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file One call that moves data: a vector on its way through a connection. */
-#ifndef VERBS_STREAM_H
-#define VERBS_STREAM_H
+#pragma once
 
 #include "transport/verbs/import/import.h"
 
@@ -43,5 +42,3 @@ enum direction { WRITING, READING };
  * @return RSM_ST_OK; RSM_ST_STALE: the connection is another process's; RSM_ST_TRANSFER.
  */
 enum rsm_status verbs_stream_run(struct stream *stream, enum direction direction, unsigned *done);
-
-#endif

@@ -107,8 +107,6 @@ static enum rsm_status status_of(const struct verbs_conn *conn, const struct wor
     return work->status != RSM_ST_OK || arrived ? work->status : RSM_ST_TRANSFER;
 }
 
-/* ------------------------------------------------------------------ submit */
-
 static enum rsm_status reserve(struct verbs_conn *conn)
 {
     enum rsm_status status = RSM_ST_OK;
@@ -175,8 +173,6 @@ static enum rsm_status submit(struct rsm_conn *base, const struct rsm_work *aske
     verbs_cancel_let_go(cancel);
     return status;
 }
-
-/* ------------------------------------------------------------------ poll, wait */
 
 /* With the lock held: those that have ended, and the registrations that are of no more use. */
 static unsigned take(struct verbs_conn *conn, struct rsm_completion *taken, unsigned max,

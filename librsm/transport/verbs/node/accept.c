@@ -23,8 +23,6 @@ enum {
     AT_ONCE = 64, /* completions of one connection, events of one kind, in one go */
 };
 
-/* ------------------------------------------------------------------ listening */
-
 static bool no_waiting(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
@@ -101,8 +99,6 @@ int verbs_event_fd(struct rsm_node_port *base)
     const struct verbs_node_port *port = verbs_node_port_of(base);
     return port->epoll;
 }
-
-/* ------------------------------------------------------------------ connections */
 
 static uint32_t smaller_mtu(uint32_t first, uint32_t second)
 {
@@ -270,8 +266,6 @@ static bool take_event(struct verbs_node_port *port, const struct rsm_node_upcal
     return true;
 }
 
-/* ------------------------------------------------------------------ completions */
-
 /* Signals in the order of their arrival, equal ones together; and whether the importer has taken
  * the exporter's. */
 struct runs {
@@ -394,8 +388,6 @@ static void take_leftovers(struct verbs_node_port *port, const struct rsm_node_u
     }
 }
 
-/* ------------------------------------------------------------------ the device itself */
-
 static void on_queue_event(struct verbs_node_port *port, const struct ibv_qp *qp,
                            enum ibv_event_type type)
 {
@@ -444,8 +436,6 @@ static bool take_device_event(struct verbs_node_port *port)
     }
     return true;
 }
-
-/* ------------------------------------------------------------------ dispatch */
 
 static void report_lost(struct verbs_node_port *port, const struct rsm_node_upcalls *up,
                         void *context)

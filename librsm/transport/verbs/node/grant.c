@@ -28,8 +28,6 @@ static uint8_t *start_of(const struct rsm_extent_piece *piece)
     return verbs_extent_of(piece->extent)->bytes + piece->offset;
 }
 
-/* ------------------------------------------------------------------ making */
-
 static bool make_queue(struct verbs_node_port *port, struct verbs_node_offer *offer)
 {
     uint32_t sends = offer->count + SENDS_BESIDES_BINDS;
@@ -106,8 +104,6 @@ enum rsm_status verbs_grant_prepare(struct verbs_node_port *port, struct verbs_n
     return made ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
 }
 
-/* ------------------------------------------------------------------ handing over */
-
 static bool bind_window(struct verbs_node_offer *offer, struct verbs_grant *grant)
 {
     struct ibv_send_wr *bad;
@@ -177,8 +173,6 @@ bool verbs_receive_ahead(struct verbs_node_offer *offer, unsigned count)
             return false;
     return true;
 }
-
-/* ------------------------------------------------------------------ ending */
 
 /* These functions return what errno would be. */
 static void complain(const char *what, int error)

@@ -12,7 +12,6 @@
 
 #include "base/log.h"
 #include "base/memory_limit.h"
-#include "base/status.h"
 #include "transport/verbs/common/module.h"
 
 /* Linux's soft-RoCE (seen with 6.1) holds an access by a window against the bounds of the
@@ -131,8 +130,6 @@ static void node_attributes(struct rsm_node_port *base, struct rsm_port_attr *at
         .hardware_address = 0, /* the node's number, by which every node knows every other */
     };
 }
-
-/* ------------------------------------------------------------------ extents */
 
 typedef enum rsm_status get_extent(struct verbs_pool *pool, uint64_t length,
                                    struct verbs_extent **extent);

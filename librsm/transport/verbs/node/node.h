@@ -9,8 +9,7 @@
  * makes and frees extents in any. What a connection needs of the device is made in another thread
  * (verbs_grant_prepare()). Until that is done (`preparing`), nothing else looks at it.
  */
-#ifndef VERBS_NODE_H
-#define VERBS_NODE_H
+#pragma once
 
 #define HASH_NONFATAL_OOM 1
 #include <pthread.h>
@@ -182,5 +181,3 @@ struct verbs_node_offer *verbs_offer_find(const struct verbs_node_port *port,
 /** Free the resources of a connection that has ended. The next dispatch reports it to rsmd. */
 void verbs_offer_lose(struct verbs_node_port *port, struct verbs_node_offer *offer);
 void verbs_offer_revoke(struct verbs_node_port *port, struct verbs_node_offer *made);
-
-#endif

@@ -33,8 +33,6 @@ struct verbs_pool {
     struct verbs_extent *leaving;
 };
 
-/* ------------------------------------------------------------------ one extent */
-
 static void unmake(struct verbs_extent *extent)
 {
     if (extent->mr != NULL) {
@@ -81,8 +79,6 @@ static enum rsm_status make(const struct verbs_pool *pool, uint64_t length,
     int fd = rsmcore_extent_memfd(length);
     return fd < 0 ? rsmcore_status_from_errno(errno) : make_of(pool, fd, length, extent);
 }
-
-/* ------------------------------------------------------------------ thread */
 
 static struct verbs_extent *pop(struct verbs_extent **list)
 {
@@ -156,8 +152,6 @@ static void *run(void *argument)
     pthread_mutex_unlock(&pool->lock);
     return NULL;
 }
-
-/* ------------------------------------------------------------------ pool */
 
 static bool start(struct verbs_pool *pool)
 {

@@ -7,8 +7,7 @@
  * An extent that has been handed out is never handed out again: the process that had its descriptor
  * may still have it mapped.
  */
-#ifndef VERBS_POOL_H
-#define VERBS_POOL_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ void verbs_pool_put(struct verbs_pool *pool, struct verbs_extent *extent);
 void verbs_pool_count(struct verbs_pool *pool, struct verbs_pool_counts *counts);
 /** Wait until the thread has nothing to do; for tests and benchmarks. */
 void verbs_pool_settle(struct verbs_pool *pool);
-
-#endif

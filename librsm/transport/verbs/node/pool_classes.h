@@ -9,8 +9,7 @@
  * request that finds none raises the number kept of its size. When the budget is used up, the size
  * that was requested longest ago is reduced.
  */
-#ifndef VERBS_POOL_CLASSES_H
-#define VERBS_POOL_CLASSES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ enum verbs_pool_step verbs_pool_classes_next(struct verbs_pool_classes *classes,
 void verbs_pool_classes_made(struct verbs_pool_classes *classes, int size_class);
 /** It could not be made: be content with what there is. */
 void verbs_pool_classes_failed(struct verbs_pool_classes *classes);
-
-#endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -16,21 +17,20 @@
 
 static struct daemon daemon_1;
 static const struct rsm_generation_table *table;
-static char fifo_path[80];
+static char fifo_path[80], configuration[256];
 static int fifo, exporter, importer;
 static uint32_t export_id;
 static struct rsm_import_connect_reply first, second;
 
-static int set_up(void **state)
+static void set_up_with(const char *options, const char *cluster)
 {
-    char configuration[256], directory[64];
-    (void)state;
+    char directory[64];
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
     directory_make(directory);
     snprintf(fifo_path, sizeof fifo_path, "%s.fifo", directory);
     assert_int_equal(mkfifo(fifo_path, 0600), 0);
     snprintf(configuration, sizeof configuration,
-             "[controller sci0]\ntransport = news\ndevice = %s\n", fifo_path);
+             "%s[controller sci0]\ntransport = news\ndevice = %s\n%s", cluster, fifo_path, options);
     daemon_start_in(&daemon_1, directory, 1, configuration, NULL);
     fifo = open(fifo_path, O_WRONLY | O_CLOEXEC);
     assert_true(fifo >= 0);
@@ -41,6 +41,28 @@ static int set_up(void **state)
     assert_int_equal(connect_on(importer, "sci0", 1, 0x700, 6, &first), RSM_ST_OK);
     assert_int_equal(connect_on(importer, "sci0", 1, 0x700, 6, &second), RSM_ST_OK);
     assert_string_equal(first.transport, "news");
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    set_up_with("", "");
+    return 0;
+}
+
+/* Offers end when the test says so. */
+static int set_up_later(void **state)
+{
+    (void)state;
+    set_up_with("options = later\n", "[limits]\npeer-timeout-ms = 60000\n");
+    return 0;
+}
+
+/* ... or soon. */
+static int set_up_never(void **state)
+{
+    (void)state;
+    set_up_with("options = later\n", "[limits]\npeer-timeout-ms = 400\n");
     return 0;
 }
 
@@ -207,13 +229,128 @@ static void reports_of_link_and_nodes_arrive(void **state)
     assert_int_equal(connect_on(importer, "sci0", 1, 0x700, 6, &first), RSM_ST_OK);
 }
 
+/* ------------------------------------------------------------------ offers that end later */
+
+static void begin_unpublish(void)
+{
+    uint8_t bytes[RSM_PROTO_MESSAGE_MAX];
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
+                          .sequence = 77,
+                          .u.export_unpublish.export_id = export_id};
+    size_t length = rsm_msg_encode(&msg, bytes, sizeof bytes);
+    assert_int_equal(rsm_packet_send(exporter, bytes, length, NULL, 1), 0);
+    await_move(table, first.slot, first.generation); /* the importers see it at once */
+    await_move(table, second.slot, second.generation);
+}
+
+static bool is_answered(void)
+{
+    struct pollfd readable = {.fd = exporter, .events = POLLIN};
+    return poll(&readable, 1, 20) == 1;
+}
+
+static void take_answer(void)
+{
+    uint8_t bytes[RSM_PROTO_MESSAGE_MAX];
+    struct rsm_msg reply;
+    await_readable(exporter);
+    ssize_t length = rsm_packet_receive(exporter, bytes, sizeof bytes, NULL, NULL);
+    assert_true(length > 0);
+    assert_int_equal(rsm_msg_decode(&reply, bytes, (size_t)length), RSM_ST_OK);
+    assert_int_equal(reply.type, RSM_MSG_EXPORT_UNPUBLISH | RSM_MSG_REPLY);
+    assert_int_equal(reply.sequence, 77);
+    assert_int_equal(reply.status, RSM_ST_OK);
+}
+
+static void an_unpublish_waits_alone(void **state)
+{
+    (void)state;
+    begin_unpublish();
+    assert_false(is_answered());
+    (void)publish_page(exporter, 0x701, 0600); /* its other requests go on */
+    assert_int_equal(connect_on(importer, "sci0", 1, 0x701, 6, NULL), RSM_ST_OK);
+    tell((struct news_order){.kind = NEWS_OF_END, .offer = 1});
+    tell((struct news_order){.kind = NEWS_OF_END, .offer = 1}); /* it has gone */
+    tell((struct news_order){.kind = NEWS_OF_END, .offer = 2}); /* it is not ending */
+    tell((struct news_order){.offer = 0, .lost = true});        /* it is ending */
+    assert_false(is_answered());
+    tell((struct news_order){.kind = NEWS_OF_END, .offer = 0});
+    take_answer();
+    assert_int_equal(destroy(exporter, export_id, NULL), RSM_ST_OK);
+}
+
+static void an_exporter_dies_while_it_waits(void **state)
+{
+    (void)state;
+    begin_unpublish();
+    close(exporter);
+    exporter = peer_hello(&daemon_1);
+    export_id = publish_page(exporter, 0x700, 0600); /* the same id, of another process */
+    assert_int_equal(connect_on(importer, "sci0", 1, 0x700, 6, NULL), RSM_ST_OK);
+    tell((struct news_order){.kind = NEWS_OF_END, .offer = 0});
+    tell((struct news_order){.kind = NEWS_OF_END, .offer = 1});
+    (void)topology_generation(); /* it still serves */
+}
+
+/* daemon_end() asserts that it ends in order, and the transport that all offers have ended. */
+static void a_daemon_ends_while_an_unpublish_waits(void **state)
+{
+    (void)state;
+    begin_unpublish();
+    assert_false(is_answered());
+}
+
+/* What a successor reads again; it has been removed after the start. */
+static void write_configuration(char path[80])
+{
+    snprintf(path, 80, "%s.conf", daemon_1.directory);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(configuration, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The successor knows nothing of them. */
+static void a_daemon_hands_over_while_an_unpublish_waits(void **state)
+{
+    (void)state;
+    char path[80];
+    write_configuration(path);
+    begin_unpublish();
+    assert_false(is_answered());
+    assert_int_equal(kill(daemon_1.pid, SIGUSR2), 0);
+    take_answer();
+    expect_hangup(exporter); /* the transport does not take part */
+    close(exporter);
+    exporter = peer_hello(&daemon_1);
+    (void)topology_generation();
+    assert_int_equal(unlink(path), 0);
+}
+
+static void silence_ends_in_time(void **state)
+{
+    (void)state;
+    begin_unpublish();
+    take_answer();
+    tell((struct news_order){.kind = NEWS_OF_END, .offer = 0}); /* too late */
+    assert_int_equal(destroy(exporter, export_id, NULL), RSM_ST_OK);
+}
+
 int main(void)
 {
+#define LATER_TEST(name)  cmocka_unit_test_setup_teardown(name, set_up_later, tear_down)
 #define FABRIC_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        FABRIC_TEST(signals_reach_the_exporter),       FABRIC_TEST(a_doorbell_is_rung_once),
-        FABRIC_TEST(a_lost_importer_is_aborted),       FABRIC_TEST(importers_and_exporters_leave),
+        FABRIC_TEST(signals_reach_the_exporter),
+        FABRIC_TEST(a_doorbell_is_rung_once),
+        FABRIC_TEST(a_lost_importer_is_aborted),
+        FABRIC_TEST(importers_and_exporters_leave),
         FABRIC_TEST(reports_of_link_and_nodes_arrive),
+        LATER_TEST(an_unpublish_waits_alone),
+        LATER_TEST(an_exporter_dies_while_it_waits),
+        LATER_TEST(a_daemon_ends_while_an_unpublish_waits),
+        LATER_TEST(a_daemon_hands_over_while_an_unpublish_waits),
+        cmocka_unit_test_setup_teardown(silence_ends_in_time, set_up_never, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,13 +49,13 @@ static void one_holder_at_a_time(void **state)
 {
     (void)state;
     struct rsmd_instance first, second;
-    assert_int_equal(rsmd_instance_lock(&first, &runtime, NULL, false), RSMD_LOCK_TAKEN);
-    assert_int_equal(rsmd_instance_lock(&second, &runtime, NULL, false), RSMD_LOCK_BUSY);
+    assert_int_equal(rsmd_instance_lock(&first, &runtime, NULL, false, -1), RSMD_LOCK_TAKEN);
+    assert_int_equal(rsmd_instance_lock(&second, &runtime, NULL, false, -1), RSMD_LOCK_BUSY);
     rsmd_instance_unlock(&second); /* the loser touches nothing */
     assert_int_equal(access(first.lock_path, F_OK), 0);
     rsmd_instance_unlock(&first);
     assert_int_equal(access(first.lock_path, F_OK), -1);
-    assert_int_equal(rsmd_instance_lock(&second, &runtime, NULL, false), RSMD_LOCK_TAKEN);
+    assert_int_equal(rsmd_instance_lock(&second, &runtime, NULL, false, -1), RSMD_LOCK_TAKEN);
     rsmd_instance_unlock(&second);
 }
 
@@ -70,7 +70,7 @@ static void socket_of_the_holder(void **state)
 {
     (void)state;
     struct rsmd_instance instance;
-    assert_int_equal(rsmd_instance_lock(&instance, &runtime, NULL, false), RSMD_LOCK_TAKEN);
+    assert_int_equal(rsmd_instance_lock(&instance, &runtime, NULL, false, -1), RSMD_LOCK_TAKEN);
     /* Something that a dead predecessor left. */
     int stale = open(instance.socket_path, O_CREAT | O_WRONLY, 0600);
     assert_true(stale >= 0);
@@ -101,7 +101,7 @@ static void contend(atomic_int *inside)
     int taken = 0;
     while (taken < ROUNDS) {
         struct rsmd_instance instance;
-        enum rsmd_lock_result result = rsmd_instance_lock(&instance, &runtime, NULL, false);
+        enum rsmd_lock_result result = rsmd_instance_lock(&instance, &runtime, NULL, false, -1);
         if (result == RSMD_LOCK_FAILED)
             _exit(1);
         if (result == RSMD_LOCK_BUSY)
@@ -178,7 +178,7 @@ static void successors_take_the_socket_over(void **state)
         mmap(NULL, sizeof *watch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int status;
     assert_ptr_not_equal(watch, MAP_FAILED);
-    assert_int_equal(rsmd_instance_lock(&instance, &runtime, NULL, false), RSMD_LOCK_TAKEN);
+    assert_int_equal(rsmd_instance_lock(&instance, &runtime, NULL, false, -1), RSMD_LOCK_TAKEN);
     int listener = rsmd_instance_listen(&instance, false);
     assert_true(listener >= 0);
     pid_t watcher = fork();

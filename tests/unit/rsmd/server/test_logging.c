@@ -11,7 +11,7 @@
 #include "common/complaints.h"
 #include "rsm/transport.h"
 #include "server/logging.h"
-#include "transport/registry_node.h"
+#include "transport/registry.h"
 
 static const struct rsm_node_ops *ops;
 static int log_file, terminal;

@@ -11,8 +11,7 @@
 
 #include "check.h"
 #include "transport/instance.h"
-#include "transport/registry_import.h"
-#include "transport/registry_node.h"
+#include "transport/registry.h"
 
 int shm_pair_setup(void **state)
 {

@@ -1,8 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What a process asks of its system: clocks, locks of memory, its own name and rights */
 #include <errno.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
+
+static hrtime_t nanoseconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now); /* fails for clocks that do not exist only */
+    return (hrtime_t)now.tv_sec * NANOSEC + now.tv_nsec;
+}
+
+hrtime_t gethrtime(void)
+{
+    return nanoseconds(CLOCK_MONOTONIC);
+}
+
+hrtime_t gethrvtime(void)
+{
+    return nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+}
 
 static int fail(int error)
 {
@@ -48,4 +71,29 @@ int memcntl(caddr_t addr, size_t len, int cmd, caddr_t arg, int attr, int mask)
     default:
         return fail(EINVAL);
     }
+}
+
+static char exec_name[PATH_MAX];
+
+static void find_exec_name(void)
+{
+    ssize_t length = readlink("/proc/self/exe", exec_name, sizeof(exec_name) - 1);
+    exec_name[length > 0 ? length : 0] = '\0';
+}
+
+const char *getexecname(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_exec_name);
+    return exec_name[0] != '\0' ? exec_name : NULL;
+}
+
+pid_t fork1(void)
+{
+    return fork();
+}
+
+int issetugid(void)
+{
+    return getauxval(AT_SECURE) != 0;
 }

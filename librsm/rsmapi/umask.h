@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/** @file The process's umask, read without changing it. */
-#ifndef RSMAPI_UMASK_H
-#define RSMAPI_UMASK_H
-
-/** 0 to 0777. umask(2) can only swap it, which files that other threads create would feel. */
-unsigned rsmapi_umask(void);
-
-#endif
