@@ -21,6 +21,7 @@
 #include "node/node.h"
 #include "server/notify.h"
 #include "cluster/cluster.h"
+#include "cluster/munge.h"
 #include "server/server.h"
 #include "node/topology.h"
 
@@ -215,8 +216,8 @@ static bool start_links(struct daemon *d)
                                            .busy = rsmd_remote_busy};
     if (!rsmd_remote_start(&d->node, d->server.base, &carrier))
         return fail(d, "out of memory");
-    d->node.cluster =
-        rsmd_cluster_start(d->server.base, &d->node.conf, d->node.id, &user, d->why, sizeof d->why);
+    d->node.cluster = rsmd_cluster_start(d->server.base, &d->node.conf, d->node.id, &user,
+                                         RSMD_MUNGE_LIBRARY, d->why, sizeof d->why);
     if (d->node.cluster == NULL)
         return false;
     rsmd_cluster_set_same_host(d->node.cluster, is_neighbour, &d->node);
@@ -238,7 +239,7 @@ static enum rsm_status own_table(struct daemon *d)
     }
     rsmd_generation_table_free(d->received.table); /* marks the end there */
     d->received.table = NULL;
-    enum rsm_status status = rsmd_generation_table_create_lasting(table);
+    enum rsm_status status = rsmd_generation_table_create(table, true);
     return status == RSM_ST_OK ? rsmd_generation_table_own(*table) : status;
 }
 
@@ -256,7 +257,7 @@ static enum rsm_status restore(struct daemon *d)
     if (restored || !was_readable)
         return RSM_ST_OK;
     struct rsmd_generation_table *made = NULL;
-    status = rsmd_generation_table_create_lasting(&made);
+    status = rsmd_generation_table_create(&made, true);
     if (status != RSM_ST_OK)
         return status;
     rsmd_generation_table_free(d->node.generation_table); /* marks the end there */

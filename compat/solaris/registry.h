@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The threads of this process by their Solaris ids: pthread_t is wider than thread_t, and Solaris
- * knows things about threads that POSIX does not (any of them can be waited for, daemons, ids of
- * all).
- */
+/** @file The threads of this process by their Solaris ids: pthread_t is wider than thread_t, and
+ *  Solaris knows things about threads that POSIX does not (any of them can be waited for, daemons,
+ *  ids of all). */
 #pragma once
 
 #include <pthread.h>
@@ -35,10 +32,8 @@ struct rsm_solaris_thread {
     sigset_t mask; /**< to start with */
 };
 
-/**
- * Lock the registry and block all signals, as thr_kill() may be called by a handler. Never held
- * while waiting for anything.
- */
+/** Lock the registry and block all signals, as thr_kill() may be called by a handler. Never held
+ *  while waiting for anything. */
 void rsm_solaris_registry_lock(sigset_t *saved);
 void rsm_solaris_registry_unlock(const sigset_t *saved);
 

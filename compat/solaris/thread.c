@@ -228,10 +228,8 @@ static int wait_for_end(struct join_wait *wait)
     }
 }
 
-/*
- * Join a thread whose record the caller has taken off the list, and free its memory and stack. The
- * thread is in its last steps, so this does not take long.
- */
+/* Join a thread whose record the caller has taken off the list, and free its memory and stack. The
+ * thread is in its last steps, so this does not take long. */
 static int take_status(struct rsm_solaris_thread *thread, thread_t *departed, void **status)
 {
     void *result = thread->status;

@@ -15,12 +15,10 @@
 /* How many places are tried that turn out to be taken. */
 enum { ATTEMPTS = 16 };
 
-/*
- * The distance of the area from the mappings that the kernel gave to the process: an eighth of the
+/* The distance of the area from the mappings that the kernel gave to the process: an eighth of the
  * way to address 0. Mappings at addresses that the kernel chooses do not reach it, and the
  * program's code lies below it, even with addresses of 39 bits. The thread sanitizer allows less.
- * The area is half as large as its distance.
- */
+ * The area is half as large as its distance. */
 static uintptr_t distance_from(uintptr_t given)
 {
 #if RSM_THREAD_SANITIZER

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Where the library's own long-lived mappings go: away from where the kernel puts mappings by
- * itself. A program that maps a segment, unmaps it and later asks for the same address again
- * believes that address to be free. If the library had put memory of its own there meanwhile, a
- * mapping with RSM_MAP_FIXED would replace it.
- */
+/** @file Where the library's own long-lived mappings go: away from where the kernel puts mappings
+ *  by itself. A program that maps a segment, unmaps it and later asks for the same address again
+ *  believes that address to be free. If the library had put memory of its own there meanwhile, a
+ *  mapping with RSM_MAP_FIXED would replace it. */
 #pragma once
 
 #include <stddef.h>

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The clock, and deadlines by it: CLOCK_MONOTONIC, in nanoseconds. Any thread may use it, also in a
- * signal handler.
- */
+/** @file The clock, and deadlines by it: CLOCK_MONOTONIC, in nanoseconds. Any thread may use it,
+ *  also in a signal handler. */
 #pragma once
 
 #include <limits.h>

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * A bounded little-endian codec that walks a message once, for writing or for reading.
+/** @file A bounded little-endian codec that walks a message once, for writing or for reading.
  *
- * One function describes the fields of a message; run on an encoder it writes them, run on a
- * decoder it reads them. Both directions therefore cannot disagree. An encoder leaves the message
- * alone, but for a count that is out of bounds, which becomes 0. The first field that does not
- * fit, or that holds an impossible count, makes the codec `bad`; every later step does nothing.
- * Decoded values are never used for addressing here: counts are checked against the capacity of
- * the place they go to.
- */
+ *  One function describes the fields of a message; run on an encoder it writes them, run on a
+ *  decoder it reads them. Both directions therefore cannot disagree. An encoder leaves the message
+ *  alone, but for a count that is out of bounds, which becomes 0. The first field that does not
+ *  fit, or that holds an impossible count, makes the codec `bad`; every later step does nothing.
+ *  Decoded values are never used for addressing here: counts are checked against the capacity of
+ *  the place they go to. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Which numbers descriptors get.
+/** @file Which numbers descriptors get.
  *
- * Code that runs in the application passes every descriptor that it opens or receives through
- * rsmcore_fd_place(), and duplicates with rsmcore_fd_place_copy(). The daemon, and the node half of
- * a transport, use rsmcore_fd_above_stdio() and rsmcore_fd_copy_above_stdio(). All are thread-safe.
- */
+ *  Code that runs in the application passes every descriptor that it opens or receives through
+ *  rsmcore_fd_place(), and duplicates with rsmcore_fd_place_copy(). The daemon, and the node half
+ *  of a transport, use rsmcore_fd_above_stdio() and rsmcore_fd_copy_above_stdio(). All are
+ *  thread-safe. */
 #pragma once
 
 #include "base/exports.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Fences for memory that others access: shared memory, stores past the cache, and windows of
- * devices. A fence of C11 orders what processors of this host see. On arm64 that is too little for
- * a window: its memory is not cached, and a device observes it. These order both.
- * doc/memory-order.md says where they are needed.
- */
+/** @file Fences for memory that others access: shared memory, stores past the cache, and windows of
+ *  devices. A fence of C11 orders what processors of this host see. On arm64 that is too little for
+ *  a window: its memory is not cached, and a device observes it. These order both.
+ *  doc/memory-order.md says where they are needed. */
 #pragma once
 
 #define RSM_FENCE __attribute__((always_inline)) static inline

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * fork(2) amid the calls of other threads. Each part of the library that has state for the whole
- * process guards it by a lock of this file. fork(2) takes all these locks, so the child finds each
- * part whole, and there each part gives up what belongs to the parent.
+/** @file fork(2) amid the calls of other threads. Each part of the library that has state for the
+ *  whole process guards it by a lock of this file. fork(2) takes all these locks, so the child
+ *  finds each part whole, and there each part gives up what belongs to the parent.
  *
- * The locks have ranks. A thread that holds one takes only locks of later ranks, and fork(2) takes
- * them in the order of ranks, so no thread and no fork wait for each other for ever. Builds with
- * assertions check the order whenever a lock is taken.
+ *  The locks have ranks. A thread that holds one takes only locks of later ranks, and fork(2) takes
+ *  them in the order of ranks, so no thread and no fork wait for each other for ever. Builds with
+ *  assertions check the order whenever a lock is taken.
  *
- * No thread holds one of these locks over a request to a daemon or anything else that can last, for
- * fork(2) would wait as long. What has to be the only one of its kind for that long is guarded by
- * an ordinary lock outside of this one, which fork(2) does not take and the child makes anew.
- */
+ *  No thread holds one of these locks over a request to a daemon or anything else that can last,
+ *  for fork(2) would wait as long. What has to be the only one of its kind for that long is guarded
+ *  by an ordinary lock outside of this one, which fork(2) does not take and the child makes
+ *  anew. */
 #pragma once
 
 #include <pthread.h>

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Log hook shared by library and daemon.
+/** @file Log hook shared by library and daemon.
  *
- * The library prints nothing of its own accord: messages go to the hook if one is set, else to
- * stderr if the environment variable RSM_LOG asks for their level (error, warning, info, debug),
- * else nowhere. An error is logged once, where it is decided; callers only return it.
- */
+ *  The library prints nothing of its own accord: messages go to the hook if one is set, else to
+ *  stderr if the environment variable RSM_LOG asks for their level (error, warning, info, debug),
+ *  else nowhere. An error is logged once, where it is decided; callers only return it. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,11 +40,9 @@ void rsmcore_log(enum rsmcore_log_level level, const char *format, ...)
 
 RSMCORE_EXPORTS_END
 
-/**
- * Keep in @p text, of @p size bytes and set to "", what this thread logs from now on: the first
- * error, or the first warning if there is no error, whatever level is logged. NULL ends that. For
- * callers of a transport that have to report to a client why a call failed.
- */
+/** Keep in @p text, of @p size bytes and set to "", what this thread logs from now on: the first
+ *  error, or the first warning if there is no error, whatever level is logged. NULL ends that. For
+ *  callers of a transport that have to report to a client why a call failed. */
 void rsmcore_log_keep(char *text, size_t size);
 
 /** Whether what this thread logs is kept now. */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * `<sys/mman.h>`, and advice to madvise(2) that C libraries before 2.35 do not name. A kernel that
- * lacks it (before Linux 5.14) answers EINVAL.
- */
+/** @file `<sys/mman.h>`, and advice to madvise(2) that C libraries before 2.35 do not name. A
+ *  kernel that lacks it (before Linux 5.14) answers EINVAL. */
 #pragma once
 
 #include <sys/mman.h>

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * How much memory there is for this process: the host's, or what its control group, or one above
- * it, may have. A container has such a limit. The kernel charges the pages of a memfd to the group
- * of the process that touches them first. If a group goes beyond its limit, the kernel kills a
- * process of it. So code that is about to touch many pages asks first.
- */
+/** @file How much memory there is for this process: the host's, or what its control group, or one
+ *  above it, may have. A container has such a limit. The kernel charges the pages of a memfd to the
+ *  group of the process that touches them first. If a group goes beyond its limit, the kernel kills
+ *  a process of it. So code that is about to touch many pages asks first. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Options with names and values, as rows of a table: a value is one of some words, or a number in a
- * range. Configuration files, environment and the `options` of controllers are read by them.
- */
+/** @file Options with names and values, as rows of a table: a value is one of some words, or a
+ *  number in a range. Configuration files, environment and the `options` of controllers are read by
+ *  them. */
 #pragma once
 
 #include <stdbool.h>

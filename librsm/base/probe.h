@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Static probes (USDT) of the provider "librsm", for bpftrace, perf and SystemTap. rsm-probes(7)
- * has the list of them and of their arguments; tests/headers/check_probes.sh compares it with what
- * was built.
+/** @file Static probes (USDT) of the provider "librsm", for bpftrace, perf and SystemTap.
+ *  rsm-probes(7) has the list of them and of their arguments; tests/headers/check_probes.sh
+ *  compares it with what was built.
  *
- * A probe is one instruction that does nothing, and a note in the object file that says where it is
- * and where its arguments are. Nothing else is done until a tracer replaces the instruction. The
- * arguments must be at hand anyway: integers and pointers, without calls. A build without
- * <sys/sdt.h> has no probes (RSM_WITH_USDT in CMake).
- */
+ *  A probe is one instruction that does nothing, and a note in the object file that says where it
+ *  is and where its arguments are. Nothing else is done until a tracer replaces the instruction.
+ *  The arguments must be at hand anyway: integers and pointers, without calls. A build without
+ *  <sys/sdt.h> has no probes (RSM_WITH_USDT in CMake). */
 #pragma once
 
 #ifndef RSM_HAS_USDT

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * A set of ranges of addresses, which may overlap. Each operation takes time logarithmic in the
- * number of ranges; a walk, in addition, one step for each range found.
+/** @file A set of ranges of addresses, which may overlap. Each operation takes time logarithmic in
+ *  the number of ranges; a walk, in addition, one step for each range found.
  *
- * Members are embedded in what they describe. Callers exclude one another.
- */
+ *  Members are embedded in what they describe. Callers exclude one another. */
 #pragma once
 
 #include <bsd/sys/tree.h> /* macros alone: libbsd itself is not needed */

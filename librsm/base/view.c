@@ -163,12 +163,10 @@ static bool overlap(const uint8_t *a, const uint8_t *b, uint64_t length)
     return (uintptr_t)a - (uintptr_t)b < length || (uintptr_t)b - (uintptr_t)a < length;
 }
 
-/*
- * Reserve addresses to build a window in that goes to @p target: none of the target, or exactly
- * the target. The kernel may offer a range that has part of a target that is free. A range as long
- * as the target that shares addresses with it has the first or the last of these; so while two
- * such ranges are held, there cannot be a third.
- */
+/* Reserve addresses to build a window in that goes to @p target: none of the target, or exactly the
+ * target. The kernel may offer a range that has part of a target that is free. A range as long as
+ * the target that shares addresses with it has the first or the last of these; so while two such
+ * ranges are held, there cannot be a third. */
 static uint8_t *reserve_beside(const uint8_t *target, uint64_t length)
 {
     uint8_t *held[2], *found;

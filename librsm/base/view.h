@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Views of a segment that is made of several pieces, each in what a descriptor maps: one contiguous
- * range of addresses each.
+/** @file Views of a segment that is made of several pieces, each in what a descriptor maps: one
+ *  contiguous range of addresses each.
  *
- * The first view is made from descriptors. Every further one is a copy of its page mappings, made
- * by the kernel, so no descriptor has to be kept: an import does not cost the application any of
- * the descriptors it is allowed. Where mappings cannot be copied (under valgrind, and of memory of
- * a device), the first view keeps duplicates of its descriptors.
- */
+ *  The first view is made from descriptors. Every further one is a copy of its page mappings, made
+ *  by the kernel, so no descriptor has to be kept: an import does not cost the application any of
+ *  the descriptors it is allowed. Where mappings cannot be copied (under valgrind, and of memory of
+ *  a device), the first view keeps duplicates of its descriptors. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Requests and replies over one control connection, for all threads of a process at once.
+/** @file Requests and replies over one control connection, for all threads of a process at once.
  *
- * Each request has a number, and rsmd may reply in any order: a connect that another host has to
- * answer does not delay requests of other threads. There is no receiving thread. One of the waiting
- * threads receives for all, and hands that role on when its own reply has arrived.
- */
+ *  Each request has a number, and rsmd may reply in any order: a connect that another host has to
+ *  answer does not delay requests of other threads. There is no receiving thread. One of the
+ *  waiting threads receives for all, and hands that role on when its own reply has arrived. */
 #pragma once
 
 #include <pthread.h>

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Control connections of this process: one to the rsmd of the local node, and one to each other
- * node of this host that it imports from. The library starts the local rsmd if none runs and the
- * node is embedded.
+/** @file Control connections of this process: one to the rsmd of the local node, and one to each
+ *  other node of this host that it imports from. The library starts the local rsmd if none runs and
+ *  the node is embedded.
  *
- * A control connection is reference-counted and belongs to the process that made it; in a forked
- * child, calls on an inherited one return RSM_ST_STALE. All functions are thread-safe.
- */
+ *  A control connection is reference-counted and belongs to the process that made it; in a forked
+ *  child, calls on an inherited one return RSM_ST_STALE. All functions are thread-safe. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Barriers: whether everything that was transferred since some moment has arrived.
+/** @file Barriers: whether everything that was transferred since some moment has arrived.
  *
- * A connection counts the transfers that failed, those that failed after their calls had returned
- * included, and the count only grows. A barrier remembers the count when it is opened and compares
- * when it is closed, so every barrier that was open reports a failure, and no barrier that is
- * opened later does. Barriers take no memory and no lock; any number of threads may have any number
- * of them open on one connection.
- */
+ *  A connection counts the transfers that failed, those that failed after their calls had returned
+ *  included, and the count only grows. A barrier remembers the count when it is opened and compares
+ *  when it is closed, so every barrier that was open reports a failure, and no barrier that is
+ *  opened later does. Barriers take no memory and no lock; any number of threads may have any
+ *  number of them open on one connection. */
 #pragma once
 
 #include "base/fence.h"

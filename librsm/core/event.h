@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Event counters of segments. N posts satisfy N waits.
+/** @file Event counters of segments. N posts satisfy N waits.
  *
- * Each export and each import has one counter, in a page shared with the processes that may post to
- * it. A post adds to the counter and wakes a sleeper by futex. If the owner has a poll descriptor,
- * the post also requests rsmd to make that readable. Otherwise rsmd only passes the counters'
- * descriptors on. All functions are thread-safe.
- */
+ *  Each export and each import has one counter, in a page shared with the processes that may post
+ *  to it. A post adds to the counter and wakes a sleeper by futex. If the owner has a poll
+ *  descriptor, the post also requests rsmd to make that readable. Otherwise rsmd only passes the
+ *  counters' descriptors on. All functions are thread-safe. */
 #pragma once
 
 #include <stdbool.h>

@@ -69,11 +69,9 @@ void rsmcore_event_stop_listening(struct rsmcore_event *event);
 
 /* How exports and imports set the receivers of their posts */
 
-/**
- * Tie the peers of an event to a slot of the generation table. Of an import: once the slot no
- * longer holds @p value the exporter is out of reach and posts are lost. Of an export (@p value is
- * ignored): whenever the slot moves the set of importers has changed.
- */
+/** Tie the peers of an event to a slot of the generation table. Of an import: once the slot no
+ *  longer holds @p value the exporter is out of reach and posts are lost. Of an export (@p value is
+ *  ignored): whenever the slot moves the set of importers has changed. */
 void rsmcore_event_follow(struct rsmcore_event *event, const _Atomic uint32_t *slot,
                           uint32_t value);
 

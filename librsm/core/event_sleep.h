@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Sleep on the event counters of many handles at once. A post still costs what it costs with one
- * waiter: the sleeper has no poll descriptor, so no poster has to ask rsmd to ring.
- */
+/** @file Sleep on the event counters of many handles at once. A post still costs what it costs with
+ *  one waiter: the sleeper has no poll descriptor, so no poster has to ask rsmd to ring. */
 #pragma once
 
 #include <stdatomic.h>

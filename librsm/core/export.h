@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Exported segments: memory of this process that other nodes may import.
+/** @file Exported segments: memory of this process that other nodes may import.
  *
- * Callers have checked arguments as their API documents it; here ranges are checked against the
- * memory map and everything that needs the daemon happens. State-changing calls are serialised
- * inside; a handle must not be used after rsmcore_export_destroy().
- */
+ *  Callers have checked arguments as their API documents it; here ranges are checked against the
+ *  memory map and everything that needs the daemon happens. State-changing calls are serialised
+ *  inside; a handle must not be used after rsmcore_export_destroy(). */
 #pragma once
 
 #include <stdbool.h>
@@ -81,14 +78,12 @@ enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, enum rsm_
  *  RSM_ST_NOT_CREATOR, ... */
 enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
                                          const struct rsm_acl_entry *acl, uint32_t acl_count);
-/**
- * End publication: no importer can connect any more, and the id is free. Without
- * RSM_UNPUBLISH_KEEP_CONNECTIONS every importer is cut off: after the return none of its stores
- * reaches the memory. With the flag connected importers go on to share the memory; the segment can
- * be published again, and a later call without the flag cuts them off. RSM_ST_NOT_PUBLISHED: also
- * if rsmd has died, which ended the publication; importers are cut off all the same. RSM_ST_BUSY: a
- * process is attached, and would have to be cut off.
- */
+/** End publication: no importer can connect any more, and the id is free. Without
+ *  RSM_UNPUBLISH_KEEP_CONNECTIONS every importer is cut off: after the return none of its stores
+ *  reaches the memory. With the flag connected importers go on to share the memory; the segment can
+ *  be published again, and a later call without the flag cuts them off. RSM_ST_NOT_PUBLISHED: also
+ *  if rsmd has died, which ended the publication; importers are cut off all the same. RSM_ST_BUSY:
+ *  a process is attached, and would have to be cut off. */
 enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_t flags);
 
 /** From which state to which, on one adapter. */

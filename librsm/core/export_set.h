@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * What the files of exported segments share: the structure, and the set of segments by address
- * (export_set.c).
+/** @file What the files of exported segments share: the structure, and the set of segments by
+ *  address (export_set.c).
  *
- * Everything but rsmcore_exports_lock() and rsmcore_export_daemon_lives() is called with the region
- * lock held.
- */
+ *  Everything but rsmcore_exports_lock() and rsmcore_export_daemon_lives() is called with the
+ *  region lock held. */
 #pragma once
 
 #include "base/ranges.h"

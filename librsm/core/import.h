@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Imported segments: connections to memory of other processes and nodes.
+/** @file Imported segments: connections to memory of other processes and nodes.
  *
- * Transfers, order, complete and the abort test take no lock and, on a transport with direct
- * access, make no system call. A handle must not be used after rsmcore_import_disconnect().
- */
+ *  Transfers, order, complete and the abort test take no lock and, on a transport with direct
+ *  access, make no system call. A handle must not be used after rsmcore_import_disconnect(). */
 #pragma once
 
 #include <pthread.h>
@@ -129,11 +126,9 @@ extern const struct rsm_mapping_ops *_Atomic rsmcore_mapping_engine;
 struct rsm_conn *rsmcore_import_conn_for_mapping(struct rsmcore_import *import, const void *local,
                                                  size_t length);
 
-/**
- * The connection for a transfer from or to @p local. A transport that cannot map is not handed
- * memory of software mappings: its adapter would read what is there and not what the engine has
- * still to bring. So such a connection becomes mappable, and the engine copies.
- */
+/** The connection for a transfer from or to @p local. A transport that cannot map is not handed
+ *  memory of software mappings: its adapter would read what is there and not what the engine has
+ *  still to bring. So such a connection becomes mappable, and the engine copies. */
 static inline struct rsm_conn *rsmcore_import_conn_for(struct rsmcore_import *import,
                                                        const void *local, size_t length)
 {

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Named interrupts: events without a segment. A process creates one under a number of its node;
- * processes of any node that reaches this one connect to it by node and number and trigger it.
- * Those of RSM_INTERRUPT_DATA bring a message of up to RSM_INTERRUPT_DATA_MAX bytes each time
- * (protocol/proto.h). Triggers without a waiting thread are kept: N triggers satisfy N waits.
+/** @file Named interrupts: events without a segment. A process creates one under a number of its
+ *  node; processes of any node that reaches this one connect to it by node and number and trigger
+ *  it. Those of RSM_INTERRUPT_DATA bring a message of up to RSM_INTERRUPT_DATA_MAX bytes each time
+ *  (protocol/proto.h). Triggers without a waiting thread are kept: N triggers satisfy N waits.
  *
- * All functions are thread-safe, but none may be running on an object that is removed or
- * disconnected.
- */
+ *  All functions are thread-safe, but none may be running on an object that is removed or
+ *  disconnected. */
 #pragma once
 
 #include <stddef.h>

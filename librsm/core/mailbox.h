@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The reader's half of a mailbox: records of connections (records.c) or messages of an interrupt
- * (interrupt.c), which rsmd keeps in order until the reader acknowledges them. The event counter
- * has one event for each entry that can be taken. An entry is either here, fetched ahead, or in
- * rsmd.
- */
+/** @file The reader's half of a mailbox: records of connections (records.c) or messages of an
+ *  interrupt (interrupt.c), which rsmd keeps in order until the reader acknowledges them. The event
+ *  counter has one event for each entry that can be taken. An entry is either here, fetched ahead,
+ *  or in rsmd. */
 #pragma once
 
 #include <pthread.h>

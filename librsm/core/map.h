@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Maps of a connection: any bytes of its segment as memory. Any number of them may overlap; each
- * has a mapping of whole pages of its own underneath. For APIs that map by the byte; those that map
- * whole pages at given addresses use rsmcore_import_map(). All functions are thread-safe.
- */
+/** @file Maps of a connection: any bytes of its segment as memory. Any number of them may overlap;
+ *  each has a mapping of whole pages of its own underneath. For APIs that map by the byte; those
+ *  that map whole pages at given addresses use rsmcore_import_map(). All functions are
+ *  thread-safe. */
 #pragma once
 
 #include "base/exports.h"

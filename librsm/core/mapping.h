@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * What librsm_mapping.so offers to the library: loads and stores over a connection whose transport
- * only has put and get. doc/architecture.md and rsm_map(7) describe it.
- */
+/** @file What librsm_mapping.so offers to the library: loads and stores over a connection whose
+ *  transport only has put and get. doc/architecture.md and rsm_map(7) describe it. */
 #pragma once
 
 #include "protocol/map_settings.h"

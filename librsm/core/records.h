@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Records of connections. An exporter gets one when an importer connects, disconnects or is lost;
- * an importer gets one when the segment becomes unavailable or is lost.
+/** @file Records of connections. An exporter gets one when an importer connects, disconnects or is
+ *  lost; an importer gets one when the segment becomes unavailable or is lost.
  *
- * rsmd keeps them in order (protocol/proto.h: struct rsm_record, enum rsm_record_event) from the
- * first request until a wait takes them. It keeps a bounded number, and a record reports how many
- * were dropped beyond that. Each record is delivered once, to one waiting thread. All functions are
- * thread-safe, but none may be running when the records are destroyed.
- */
+ *  rsmd keeps them in order (protocol/proto.h: struct rsm_record, enum rsm_record_event) from the
+ *  first request until a wait takes them. It keeps a bounded number, and a record reports how many
+ *  were dropped beyond that. Each record is delivered once, to one waiting thread. All functions
+ *  are thread-safe, but none may be running when the records are destroyed. */
 #pragma once
 
 #include "base/exports.h"

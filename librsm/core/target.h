@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The addresses that a fixed mapping is ordered to take, while it is being made.
+/** @file The addresses that a fixed mapping is ordered to take, while it is being made.
  *
- * They need not be in use: then whatever is mapped meanwhile - by the library for the mapping, by a
- * module that it loads, by another thread - could be put there by the kernel, and the fixed mapping
- * would replace it. So all of them that are free are reserved first.
- */
+ *  They need not be in use: then whatever is mapped meanwhile - by the library for the mapping, by
+ *  a module that it loads, by another thread - could be put there by the kernel, and the fixed
+ *  mapping would replace it. So all of them that are free are reserved first. */
 #pragma once
 
 #include <stddef.h>

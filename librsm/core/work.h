@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Works: transfers of an import that proceed while the caller does something else, and whose
- * completions are reported one by one (struct rsm_completion_ops in <rsm/transport.h>).
+/** @file Works: transfers of an import that proceed while the caller does something else, and whose
+ *  completions are reported one by one (struct rsm_completion_ops in <rsm/transport.h>).
  *
- * All works of an import share one queue of completions. A thread that polls or waits for one work
- * takes all completions, and marks the works of other threads as ended. Any number of threads may
- * post, poll and wait at once; only one thread polls or waits for a given work. The import must
- * stay until all its works have ended and these functions have returned.
- */
+ *  All works of an import share one queue of completions. A thread that polls or waits for one work
+ *  takes all completions, and marks the works of other threads as ended. Any number of threads may
+ *  post, poll and wait at once; only one thread polls or waits for a given work. The import must
+ *  stay until all its works have ended and these functions have returned. */
 #pragma once
 
 #include "core/import.h"

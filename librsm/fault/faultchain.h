@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The process's one chain of SIGSEGV handlers. Any part of the library may add a
- * handler; all of them stand behind one signal handler, in front of the application's own. A fault
- * that none of them knows goes on to the application's handler as if the chain did not exist.
- */
+/** @file The process's one chain of SIGSEGV handlers. Any part of the library may add a handler;
+ *  all of them stand behind one signal handler, in front of the application's own. A fault that
+ *  none of them knows goes on to the application's handler as if the chain did not exist. */
 #pragma once
 
 #include <signal.h>
@@ -27,17 +24,13 @@ typedef bool (*rsmcore_fault_handler)(siginfo_t *info, void *context);
  */
 bool rsmcore_faultchain_add(rsmcore_fault_handler handler);
 
-/**
- * Take @p handler away; nothing happens if it is not there. With the last one the application's
- * handler gets its place back, unless the application has installed another one meanwhile. A thread
- * may still be in the handler when this returns. Thread-safe.
- */
+/** Take @p handler away; nothing happens if it is not there. With the last one the application's
+ *  handler gets its place back, unless the application has installed another one meanwhile. A
+ *  thread may still be in the handler when this returns. Thread-safe. */
 void rsmcore_faultchain_remove(rsmcore_fault_handler handler);
 
-/**
- * Put the chain in front again where the application has installed a handler since; that one is
- * asked after the chain's from now on. One system call where it has not. Thread-safe.
- */
+/** Put the chain in front again where the application has installed a handler since; that one is
+ *  asked after the chain's from now on. One system call where it has not. Thread-safe. */
 void rsmcore_faultchain_renew(void);
 
 RSMCORE_EXPORTS_END

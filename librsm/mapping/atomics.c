@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mapping/atomics.h"
+#include "mapping/mapping_internal.h"
 
 #include <signal.h>
 #include <stdatomic.h>

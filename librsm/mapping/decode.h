@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * What a store instruction that was refused would have stored. Async-signal-safe.
+/** @file What a store instruction that was refused would have stored. Async-signal-safe.
  *
- * It need not know every instruction: what it does not, gets a twin.
- */
+ *  It need not know every instruction: what it does not, gets a twin. */
 #pragma once
 
 #include <stdbool.h>

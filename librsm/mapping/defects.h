@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Mistakes that can be compiled in, one at a time, so that the tests prove that they would notice.
- * In the library RSM_MAPPING_DEFECT is not defined and all of this is the constant false.
- */
+/** @file Mistakes that can be compiled in, one at a time, so that the tests prove that they would
+ *  notice. In the library RSM_MAPPING_DEFECT is not defined and all of this is the constant
+ *  false. */
 #pragma once
 
 #include <time.h>

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * A mutex that a signal handler may take: no thread that holds one can be interrupted, because
- * every holder has all signals blocked, and none touches memory that could fault.
- */
+/** @file A mutex that a signal handler may take: no thread that holds one can be interrupted,
+ *  because every holder has all signals blocked, and none touches memory that could fault. */
 #pragma once
 
 #include <signal.h>

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <ucontext.h>
 
 #include "mapping/space.h"
 #include "core/mapping.h"
@@ -144,3 +146,13 @@ static inline struct mapping *mapping_of_space(struct mapping_space *space)
 {
     return (struct mapping *)(void *)((char *)space - offsetof(struct mapping, space));
 }
+
+/* ---- atomics.c */
+
+/** From the handler, before a store that cannot be decoded is let through: true if it is refused
+ *  instead, and SIGBUS at @p address is what the program gets when the handler returns. */
+bool mapping_atomics_refuse(const struct mapping_options *options, ucontext_t *context,
+                            uintptr_t address);
+
+/** Log the first that was let through, once in the life of the process; not from a handler. */
+void mapping_atomics_report(void);

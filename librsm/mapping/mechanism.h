@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Mechanisms that trap accesses to a view: how its pages become inaccessible, readable and
- * writable, and where refused accesses go. One is chosen for each connection; the other parts do
- * not depend on the choice.
- */
+/** @file Mechanisms that trap accesses to a view: how its pages become inaccessible, readable and
+ *  writable, and where refused accesses go. One is chosen for each connection; the other parts do
+ *  not depend on the choice. */
 #pragma once
 
 #include "mapping/mapping_internal.h"

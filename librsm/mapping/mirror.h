@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Mirror mode: pages that views show are always accessible, and nothing is trapped. Each has a twin
- * as long as it is shown. What the program has stored is found by comparing the pages that it has
- * stored to; what the peer has written is read again and again and merged, byte by byte, where the
- * program has stored nothing.
+/** @file Mirror mode: pages that views show are always accessible, and nothing is trapped. Each has
+ *  a twin as long as it is shown. What the program has stored is found by comparing the pages that
+ *  it has stored to; what the peer has written is read again and again and merged, byte by byte,
+ *  where the program has stored nothing.
  *
- * This part uses neither the kernel nor threads; callers hold the space's lock. The program goes on
- * storing meanwhile.
- */
+ *  This part uses neither the kernel nor threads; callers hold the space's lock. The program goes
+ *  on storing meanwhile. */
 #pragma once
 
 #include "mapping/space.h"

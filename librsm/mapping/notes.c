@@ -41,11 +41,9 @@ struct scan_request {
 
 enum { REGIONS = 64, PROBED_PAGES = 3 };
 
-/*
- * A page that is not present is asked for too: when the kernel needs memory it takes a page out of
+/* A page that is not present is asked for too: when the kernel needs memory it takes a page out of
  * the view, and what it noted of one that had been stored to is lost, while one that was protected
- * leaves a mark that counts as swapped. (Later kernels count what has no mark as written.)
- */
+ * leaves a mark that counts as swapped. (Later kernels count what has no mark as written.) */
 static bool was_written(const struct scan_region *region)
 {
     return (region->categories & PAGE_WAS_WRITTEN) != 0 || region->categories == 0;

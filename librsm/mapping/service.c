@@ -8,7 +8,6 @@
 #include "base/apart.h"
 #include "base/clock.h"
 #include "base/status.h"
-#include "mapping/atomics.h"
 #include "mapping/mirror.h"
 #include "mapping/mapping_internal.h"
 

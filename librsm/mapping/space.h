@@ -253,10 +253,9 @@ void mapping_memory_trim(struct mapping_space *space);
 
 /* ---- barrier.c: what calls and the service thread do with a space */
 
-/**
- * Before and after the transport's put to [offset, offset + length), length not 0; and before its
- * get. The transfer itself is without the lock: it touches the program's memory, which may fault.
- */
+/** Before and after the transport's put to [offset, offset + length), length not 0; and before its
+ *  get. The transfer itself is without the lock: it touches the program's memory, which may
+ *  fault. */
 void mapping_before_put(struct mapping_space *space, uint64_t offset, size_t length);
 void mapping_after_put(struct mapping_space *space, uint64_t offset, size_t length);
 void mapping_before_get(struct mapping_space *space);

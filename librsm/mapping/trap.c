@@ -5,7 +5,6 @@
 
 #include "base/probe.h"
 #include "fault/faultchain.h"
-#include "mapping/atomics.h"
 #include "mapping/decode.h"
 #include "mapping/mapping_internal.h"
 #include "base/status.h"

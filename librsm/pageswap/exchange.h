@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The exchange itself, chunk by chunk: freeze, copy, move the other pages over, thaw.
+/** @file The exchange itself, chunk by chunk: freeze, copy, move the other pages over, thaw.
  *
- * One chunk is frozen at a time, and its copy was made once before while stores went on, so that a
- * storing thread waits for the time of a warm copy of one chunk at most.
- */
+ *  One chunk is frozen at a time, and its copy was made once before while stores went on, so that a
+ *  storing thread waits for the time of a warm copy of one chunk at most. */
 #pragma once
 
 #include "pageswap/pageswap.h"

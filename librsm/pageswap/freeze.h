@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Freezing: for a moment no thread can store into a range; threads that try wait, and then store
- * into what is there by then. Loads go on.
- */
+/** @file Freezing: for a moment no thread can store into a range; threads that try wait, and then
+ *  store into what is there by then. Loads go on. */
 #pragma once
 
 #include <signal.h>
@@ -38,11 +35,9 @@ struct rsmcore_freezer {
 void rsmcore_freezer_open(struct rsmcore_freezer *freezer);
 void rsmcore_freezer_close(struct rsmcore_freezer *freezer);
 
-/**
- * Freeze a range of one mapping, which is writable with @p protection and whose pages have all been
- * touched. Until the thaw the calling thread has all signals blocked, must not store into the range
- * nor allocate, and should be quick.
- */
+/** Freeze a range of one mapping, which is writable with @p protection and whose pages have all
+ *  been touched. Until the thaw the calling thread has all signals blocked, must not store into the
+ *  range nor allocate, and should be quick. */
 enum rsm_status rsmcore_freeze(struct rsmcore_freezer *freezer, uintptr_t address, size_t length,
                                int protection);
 

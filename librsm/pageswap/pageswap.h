@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The page swap: put other pages behind addresses that an application is using.
+/** @file The page swap: put other pages behind addresses that an application is using.
  *
- * swap_in() replaces the pages of a range by pages of a memfd, swap_out() puts private (or the
- * original shared) pages back. Both keep the contents and are atomic for every thread that stores,
- * loads or is inside a system call on that memory: a store is never lost, a load never sees an
- * older value, nothing faults. The measurements behind the method are in doc/design-notes.md.
+ *  swap_in() replaces the pages of a range by pages of a memfd, swap_out() puts private (or the
+ *  original shared) pages back. Both keep the contents and are atomic for every thread that stores,
+ *  loads or is inside a system call on that memory: a store is never lost, a load never sees an
+ *  older value, nothing faults. The measurements behind the method are in doc/design-notes.md.
  *
- * Limits. Where userfaultfd may not make system calls wait (see rsmcore_swap_method()), one that
- * stores into memory at the moment when it is frozen (microseconds per MiB) fails with EFAULT;
- * memory that userfaultfd cannot protect (private file maps, System V) is always frozen by mprotect
- * and a SIGSEGV handler, and so is everything without userfaultfd: then a thread that stores at
- * that moment must not have SIGSEGV blocked. Input and output that the kernel does on its own on
- * pinned pages (O_DIRECT, registered buffers) must not be under way. While memory is swapped in, a
- * child of fork() shares it.
+ *  Limits. Where userfaultfd may not make system calls wait (see rsmcore_swap_method()), one that
+ *  stores into memory at the moment when it is frozen (microseconds per MiB) fails with EFAULT;
+ *  memory that userfaultfd cannot protect (private file maps, System V) is always frozen by
+ *  mprotect and a SIGSEGV handler, and so is everything without userfaultfd: then a thread that
+ *  stores at that moment must not have SIGSEGV blocked. Input and output that the kernel does on
+ *  its own on pinned pages (O_DIRECT, registered buffers) must not be under way. While memory is
+ *  swapped in, a child of fork() shares it.
  *
- * Knows no daemon, no segment and no transport. Callers serialise swaps of one process
- * (region/region_lock.h is one lock); other threads may do what they like with the memory
- * meanwhile.
- */
+ *  Knows no daemon, no segment and no transport. Callers serialise swaps of one process
+ *  (region/region_lock.h is one lock); other threads may do what they like with the memory
+ *  meanwhile. */
 #pragma once
 
 #include <stdbool.h>

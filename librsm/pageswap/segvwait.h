@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The freeze by mprotect: while a range is write-protected, threads that store into it wait in a
- * SIGSEGV handler and then store again.
+/** @file The freeze by mprotect: while a range is write-protected, threads that store into it wait
+ *  in a SIGSEGV handler and then store again.
  *
- * The handler is there from begin() to end() only, and every fault that is not the freeze's goes to
- * the handler that was there before, as if this one did not exist. It stays longer if at end() some
- * thread may still be on its way into it; the next end() tries again.
+ *  The handler is there from begin() to end() only, and every fault that is not the freeze's goes
+ *  to the handler that was there before, as if this one did not exist. It stays longer if at end()
+ *  some thread may still be on its way into it; the next end() tries again.
  *
- * Limits: a thread that blocks SIGSEGV and stores into the range is killed by the kernel, and a
- * system call that stores there fails with EFAULT.
+ *  Limits: a thread that blocks SIGSEGV and stores into the range is killed by the kernel, and a
+ *  system call that stores there fails with EFAULT.
  *
- * Callers are serialised. fork() by other threads waits between freeze() and thaw().
- */
+ *  Callers are serialised. fork() by other threads waits between freeze() and thaw(). */
 #pragma once
 
 #include <stddef.h>

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Posting to an event counter (protocol/sharedmem.h): what processes do to each other's, and rsmd
- * to those of its clients when an event comes from another host. Any number of threads and
- * processes may.
- */
+/** @file Posting to an event counter (protocol/sharedmem.h): what processes do to each other's, and
+ *  rsmd to those of its clients when an event comes from another host. Any number of threads and
+ *  processes may. */
 #pragma once
 
 #include <stdbool.h>

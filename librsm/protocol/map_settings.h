@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * What may be chosen about software mappings, by which name and with which values: the daemon reads
- * it from rsm.conf, the control protocol carries it, the mapping engine obeys it. rsm_map(7)
- * explains it to programmers.
- */
+/** @file What may be chosen about software mappings, by which name and with which values: the
+ *  daemon reads it from rsm.conf, the control protocol carries it, the mapping engine obeys it.
+ *  rsm_map(7) explains it to programmers. */
 #pragma once
 
 #include <stdbool.h>

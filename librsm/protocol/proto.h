@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The control protocol between a process and a node's rsmd.
+/** @file The control protocol between a process and a node's rsmd.
  *
- * Messages travel on a unix SOCK_SEQPACKET socket, one message a packet, descriptors beside it
- * (SCM_RIGHTS). A client sends a request and gets exactly one reply with the same sequence number;
- * rsmd sends nothing else. Only replies carry descriptors: where the kernel can refuse those that a
- * client sends (SO_PASSRIGHTS) the client gets EPERM, elsewhere rsmd ends the connection. Requests
- * begin in order. Replies come in order, too, except those that take long, which come when they are
- * ready: to an IMPORT_CONNECT that another host has to answer, to EXTENT_ALLOC and EXPORT_CREATE
- * while memory is registered, to EXTENT_FREE while it is freed. Everything is little-endian
- * (codec.h). doc/architecture.md gives an overview. The reference is messages.def, which lists the
- * messages and the steps to add one, and bodies.def, which has their fields.
+ *  Messages travel on a unix SOCK_SEQPACKET socket, one message a packet, descriptors beside it
+ *  (SCM_RIGHTS). A client sends a request and gets exactly one reply with the same sequence number;
+ *  rsmd sends nothing else. Only replies carry descriptors: where the kernel can refuse those that
+ *  a client sends (SO_PASSRIGHTS) the client gets EPERM, elsewhere rsmd ends the connection.
+ *  Requests begin in order. Replies come in order, too, except those that take long, which come
+ *  when they are ready: to an IMPORT_CONNECT that another host has to answer, to EXTENT_ALLOC and
+ *  EXPORT_CREATE while memory is registered, to EXTENT_FREE while it is freed. Everything is
+ *  little-endian (codec.h). doc/architecture.md gives an overview. The reference is messages.def,
+ *  which lists the messages and the steps to add one, and bodies.def, which has their fields.
  *
- * A process uses the rsmd of its local node (role: client of the node) for all that it exports and
- * to find other nodes, and directly the rsmd of another node *on the same host* for what it imports
- * from that node. `IMPORT_CONNECT` to a node of another host goes to the local node's rsmd.
- */
+ *  A process uses the rsmd of its local node (role: client of the node) for all that it exports and
+ *  to find other nodes, and directly the rsmd of another node *on the same host* for what it
+ *  imports from that node. `IMPORT_CONNECT` to a node of another host goes to the local node's
+ *  rsmd. */
 #pragma once
 
 #include <stdbool.h>
@@ -66,11 +64,9 @@ struct rsm_msg {
     } u;
 };
 
-/**
- * Begin a message of a type, with RSM_MSG_REPLY for a reply: sequence, status and what counts of
- * the union become 0. The rest is not written: a message is longer than most requests need by
- * thousands of bytes.
- */
+/** Begin a message of a type, with RSM_MSG_REPLY for a reply: sequence, status and what counts of
+ *  the union become 0. The rest is not written: a message is longer than most requests need by
+ *  thousands of bytes. */
 void rsm_msg_begin(struct rsm_msg *msg, uint32_t type);
 
 /** Encode into @p buffer. Returns the length, or 0 if the message breaks its own bounds. */
@@ -84,9 +80,7 @@ bool rsm_msg_peek(const void *buffer, size_t length, uint32_t *type, uint32_t *s
  *  that two ends that do not fit can report that. */
 uint32_t rsm_msg_version(const void *buffer, size_t length);
 
-/**
- * Decode a packet. RSM_ST_OK, RSM_ST_VERSION (right magic, other version) or RSM_ST_PROTOCOL
- * (anything else: short, long, unknown type, count out of bounds). Only msg is written, as
- * rsm_msg_begin() and the packet have it.
- */
+/** Decode a packet. RSM_ST_OK, RSM_ST_VERSION (right magic, other version) or RSM_ST_PROTOCOL
+ *  (anything else: short, long, unknown type, count out of bounds). Only msg is written, as
+ *  rsm_msg_begin() and the packet have it. */
 enum rsm_status rsm_msg_decode(struct rsm_msg *msg, const void *buffer, size_t length);

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The place of a node's daemon: runtime directory, socket and lock names, node id. The library
- * looks there, and rsmd listens there.
+/** @file The place of a node's daemon: runtime directory, socket and lock names, node id. The
+ *  library looks there, and rsmd listens there.
  *
- * Order: `RSM_RUNTIME_DIR`; else the system directory, if any daemon listens there or is configured
- * to; else `$XDG_RUNTIME_DIR/rsm`; else `/tmp/rsm-<uid>`. If another user has made that one,
- * `/run/user/<uid>/rsm` takes its place, if root has made `/run/user/<uid>` for this user. The
- * choice does not depend on the node, because only nodes of one directory find each other: if the
- * system has nodes, an id that is none of them is an error. In a set-user-id program the
- * environment is not looked at. No directory is used that another user could have made
- * (protocol/trust.h): such an `XDG_RUNTIME_DIR` is passed over, any other one is an error. The node
- * id is `RSM_NODE`, else that of the system's daemon (the lowest if there are several), else 1.
+ *  Order: `RSM_RUNTIME_DIR`; else the system directory, if any daemon listens there or is
+ *  configured to; else `$XDG_RUNTIME_DIR/rsm`; else `/tmp/rsm-<uid>`. If another user has made that
+ *  one, `/run/user/<uid>/rsm` takes its place, if root has made `/run/user/<uid>` for this user.
+ *  The choice does not depend on the node, because only nodes of one directory find each other: if
+ *  the system has nodes, an id that is none of them is an error. In a set-user-id program the
+ *  environment is not looked at. No directory is used that another user could have made
+ *  (protocol/trust.h): such an `XDG_RUNTIME_DIR` is passed over, any other one is an error. The
+ *  node id is `RSM_NODE`, else that of the system's daemon (the lowest if there are several), else
+ *  1.
  *
- * A service manager may listen in the system directory at RSMCORE_SERVICE_SOCKET before the node's
- * id is known, which the daemon determines when it starts. While there is no node, a process that
- * looks for one connects to this socket, which starts the daemon, and waits for the node's socket.
+ *  A service manager may listen in the system directory at RSMCORE_SERVICE_SOCKET before the node's
+ *  id is known, which the daemon determines when it starts. While there is no node, a process that
+ *  looks for one connects to this socket, which starts the daemon, and waits for the node's socket.
  *
- * The lock file of a daemon that the library has started is empty and is removed with it. Any other
- * daemon is *configured*: its lock file has a mark and stays when the daemon ends, however it ends.
- * The library then starts no other daemon; clients wait for the configured one to come back.
- */
+ *  The lock file of a daemon that the library has started is empty and is removed with it. Any
+ *  other daemon is *configured*: its lock file has a mark and stays when the daemon ends, however
+ *  it ends. The library then starts no other daemon; clients wait for the configured one to come
+ *  back. */
 #pragma once
 
 #include <stdbool.h>

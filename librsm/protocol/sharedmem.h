@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The two layouts that processes and rsmd share in memory: the generation table and the event
- * counter. Both are part of the control protocol (proto.h) and change only with its version.
- */
+/** @file The two layouts that processes and rsmd share in memory: the generation table and the
+ *  event counter. Both are part of the control protocol (proto.h) and change only with its
+ *  version. */
 #pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/**
- * The generation table of one rsmd: written by it alone, mapped read-only by all its clients, so
- * that an importer sees an abort by one load. `alive` is a robust futex that rsmd's main thread
- * holds: when rsmd dies, however it dies, the kernel itself sets RSM_GENERATION_TABLE_OWNER_DIED
- * there. While one rsmd hands over to the next, the futex is free. It then has
- * RSM_GENERATION_TABLE_LEFT and, in the other bits, the second of CLOCK_MONOTONIC until which
- * clients consider the daemon alive: without a successor by then, they see its end.
- */
+/** The generation table of one rsmd: written by it alone, mapped read-only by all its clients, so
+ *  that an importer sees an abort by one load. `alive` is a robust futex that rsmd's main thread
+ *  holds: when rsmd dies, however it dies, the kernel itself sets RSM_GENERATION_TABLE_OWNER_DIED
+ *  there. While one rsmd hands over to the next, the futex is free. It then has
+ *  RSM_GENERATION_TABLE_LEFT and, in the other bits, the second of CLOCK_MONOTONIC until which
+ *  clients consider the daemon alive: without a successor by then, they see its end. */
 enum {
     RSM_GENERATION_TABLE_MAGIC = 0x47534d52, /* "RMSG" as bytes */
     RSM_GENERATION_TABLE_VERSION = 1,
@@ -44,12 +40,10 @@ _Static_assert(sizeof(struct rsm_generation_table) ==
  *  call. */
 bool rsm_generation_table_is_owned(const struct rsm_generation_table *table);
 
-/**
- * An event counter: one page of a separate memfd, mapped by the owner of the handle and by the
- * processes that may post to it. A poster adds to `pending`, wakes a sleeper if `waiters` is not 0
- * and has rsmd make the poll descriptor readable if `armed` is set. The owner trusts only that a
- * changed counter means a post by an entitled process.
- */
+/** An event counter: one page of a separate memfd, mapped by the owner of the handle and by the
+ *  processes that may post to it. A poster adds to `pending`, wakes a sleeper if `waiters` is not 0
+ *  and has rsmd make the poll descriptor readable if `armed` is set. The owner trusts only that a
+ *  changed counter means a post by an entitled process. */
 struct rsm_event_counter {
     _Atomic uint32_t pending; /* events posted and not yet consumed; also the futex */
     _Atomic uint32_t waiters; /* threads that sleep on the futex */

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Which users' daemons and directories a process trusts.
+/** @file Which users' daemons and directories a process trusts.
  *
- * A daemon can read and write all that its clients export. So a process trusts only the daemons of
- * three users: root, the process's effective user, and the user that runs the system's daemon, who
- * is the owner of the system's runtime directory. That directory is compiled in; no path from the
- * environment makes a user trusted.
+ *  A daemon can read and write all that its clients export. So a process trusts only the daemons of
+ *  three users: root, the process's effective user, and the user that runs the system's daemon, who
+ *  is the owner of the system's runtime directory. That directory is compiled in; no path from the
+ *  environment makes a user trusted.
  *
- * Directories are checked to report errors early. The credentials of the listener, which the kernel
- * provides, decide, because a directory may be replaced between the check and the connect.
+ *  Directories are checked to report errors early. The credentials of the listener, which the
+ *  kernel provides, decide, because a directory may be replaced between the check and the connect.
  *
- * Library, tools and daemon use these functions. All are thread-safe.
- */
+ *  Library, tools and daemon use these functions. All are thread-safe. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Which memory of this process lies on which extents.
+/** @file Which memory of this process lies on which extents.
  *
- * A registry of page ranges that have been swapped onto extents. Exported segments are ranges of
- * addresses; several may overlap and then share the extents behind the common pages. Extents are
- * taken from rsmd when a range is covered and given back when no page of theirs is left.
+ *  A registry of page ranges that have been swapped onto extents. Exported segments are ranges of
+ *  addresses; several may overlap and then share the extents behind the common pages. Extents are
+ *  taken from rsmd when a range is covered and given back when no page of theirs is left.
  *
- * One lock (region/region_lock.h) serialises everything that changes the registry; callers hold it
- * around each call and around decisions that depend on several. In a forked child the registry
- * starts empty.
- */
+ *  One lock (region/region_lock.h) serialises everything that changes the registry; callers hold it
+ *  around each call and around decisions that depend on several. In a forked child the registry
+ *  starts empty. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,11 +35,9 @@ enum rsm_status rsmcore_region_cover(struct rsmcore_control *control,
                                      const struct rsmcore_extent_source *source, uintptr_t start,
                                      size_t length);
 
-/**
- * Take the pages of the range off extents of a previous rsmd; their contents stay. That rsmd has
- * died, and its ids mean nothing, or something else, to its successor. RSM_ST_NO_MEMORY: some pages
- * are still on them.
- */
+/** Take the pages of the range off extents of a previous rsmd; their contents stay. That rsmd has
+ *  died, and its ids mean nothing, or something else, to its successor. RSM_ST_NO_MEMORY: some
+ *  pages are still on them. */
 enum rsm_status rsmcore_region_uncover_stale(struct rsmcore_control *control, uintptr_t start,
                                              size_t length);
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The lock of the registry of regions, fork(2), and requests to rsmd amid an operation.
+/** @file The lock of the registry of regions, fork(2), and requests to rsmd amid an operation.
  *
- * One thread at a time carries an operation out on the registry, from rsmcore_region_lock() to
- * rsmcore_region_unlock(). fork(2) in another thread waits while pages and registry change, but not
- * for rsmd: rsmcore_region_call() lets it in while a request is under way. Other operations wait
- * for their turn meanwhile, so the registry is after a request what it was before.
- */
+ *  One thread at a time carries an operation out on the registry, from rsmcore_region_lock() to
+ *  rsmcore_region_unlock(). fork(2) in another thread waits while pages and registry change, but
+ *  not for rsmd: rsmcore_region_call() lets it in while a request is under way. Other operations
+ *  wait for their turn meanwhile, so the registry is after a request what it was before. */
 #pragma once
 
 #include "control/control.h"

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The structures behind RSMAPI's opaque handles.
+/** @file The structures behind RSMAPI's opaque handles.
  *
- * Every handle starts with a tag of its kind. So a handle of another kind is refused, and functions
- * that take either kind of segment can distinguish them. The tag is cleared before a handle is
- * freed; using a freed handle is undefined all the same.
- */
+ *  Every handle starts with a tag of its kind. So a handle of another kind is refused, and
+ *  functions that take either kind of segment can distinguish them. The tag is cleared before a
+ *  handle is freed; using a freed handle is undefined all the same. */
 #pragma once
 
 #include <pthread.h>
@@ -60,11 +57,9 @@ struct __rsm_memseg_export_handle {
     bool unpublishing; /* by a thread that waits for rsmd; guarded by the segment's lock */
 };
 
-/**
- * A connection. What put and get read is atomic, for they take no lock: a transfer that races with
- * map or unmap sees the bounds of either. The core does not check rights and range again, so
- * `usable` never has a right that was not granted, and `end` never lies behind the segment.
- */
+/** A connection. What put and get read is atomic, for they take no lock: a transfer that races with
+ *  map or unmap sees the bounds of either. The core does not check rights and range again, so
+ *  `usable` never has a right that was not granted, and `end` never lies behind the segment. */
 struct __rsm_memseg_import_handle {
     struct rsmapi_segment segment;
     struct rsmcore_import *core;

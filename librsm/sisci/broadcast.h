@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Groups of data interrupts: all of one number on the nodes of one adapter, triggered one after the
- * other. Interrupts of that number that are created later join the group.
- */
+/** @file Groups of data interrupts: all of one number on the nodes of one adapter, triggered one
+ *  after the other. Interrupts of that number that are created later join the group. */
 #pragma once
 
 #include "core/interrupt.h"

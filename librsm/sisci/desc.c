@@ -43,11 +43,8 @@ static sci_error_t open_desc(sci_desc_t *sd)
     struct sisci_object *desc = calloc(1, sizeof *desc);
     if (desc == NULL)
         return SCI_ERR_NOSPC;
-    void *handle;
-    error = sisci_object_enter(desc, &desc_type, NULL, &handle);
-    if (error == SCI_ERR_OK)
-        *sd = handle;
-    else
+    error = sisci_object_enter(desc, &desc_type, NULL, (void **)sd);
+    if (error != SCI_ERR_OK)
         free(desc);
     return error;
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * DMA queues. A queue has up to two listeners: one that moves bytes, begun by the first transfer
- * that the program does not wait for, and one that calls the program, begun by the first transfer
- * with a callback. So a callback may start the next transfer of its own queue and wait for it. The
- * thread that has moved the bytes goes on to call the program.
- */
+/** @file DMA queues. A queue has up to two listeners: one that moves bytes, begun by the first
+ *  transfer that the program does not wait for, and one that calls the program, begun by the first
+ *  transfer with a callback. So a callback may start the next transfer of its own queue and wait
+ *  for it. The thread that has moved the bytes goes on to call the program. */
 #pragma once
 
 #include <pthread.h>

@@ -59,15 +59,12 @@ static sci_error_t check_range(const struct wanted *wanted, size_t size)
 static sci_error_t enter(struct sisci_map *map, struct sisci_object *owner, sci_map_t *handle,
                          void **address)
 {
-    void *made;
     *address = map->address;
-    sci_error_t error = sisci_object_enter(&map->object, &map_type, owner, &made);
-    if (error == SCI_ERR_OK) {
-        *handle = made;
-        return SCI_ERR_OK;
+    sci_error_t error = sisci_object_enter(&map->object, &map_type, owner, (void **)handle);
+    if (error != SCI_ERR_OK) {
+        release(&map->object);
+        free(map);
     }
-    release(&map->object);
-    free(map);
     return error;
 }
 

@@ -10,10 +10,8 @@
 #include "base/fork.h"
 #include "listener.h"
 
-/*
- * A handle, from the highest bit: a mark that no address of a program has, kind, use of the slot,
- * slot. Where pointers have 32 bits there is no room for the mark.
- */
+/* A handle, from the highest bit: a mark that no address of a program has, kind, use of the slot,
+ * slot. Where pointers have 32 bits there is no room for the mark. */
 enum {
     KIND_BITS = 4,
 #if UINTPTR_MAX > 0xffffffffu

@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Handles, and the resources behind them.
+/** @file Handles, and the resources behind them.
  *
- * A handle is a number that looks like a pointer: kind, slot of a table, and which use of the slot.
- * It is never dereferenced. An invalid handle, or one of a resource that has gone, is detected by a
- * look-up in the table, without a lock.
+ *  A handle is a number that looks like a pointer: kind, slot of a table, and which use of the
+ *  slot. It is never dereferenced. An invalid handle, or one of a resource that has gone, is
+ *  detected by a look-up in the table, without a lock.
  *
- * Resources form a tree. A descriptor owns what was made with it, a segment its maps, a map its
- * sequences. Ending a resource ends all below it.
+ *  Resources form a tree. A descriptor owns what was made with it, a segment its maps, a map its
+ *  sequences. Ending a resource ends all below it.
  *
- * A function holds a resource while it uses it, and drops it before it returns. Ending a resource
- * cancels the waits in it, and waits until no function holds it. A thread does not hold a resource
- * while it runs a callback of the program.
+ *  A function holds a resource while it uses it, and drops it before it returns. Ending a resource
+ *  cancels the waits in it, and waits until no function holds it. A thread does not hold a resource
+ *  while it runs a callback of the program.
  *
- * Ending a resource waits for other threads that are ending its children. A callback does not wait,
- * because these may be waiting for its return: it leaves the rest of the end to the last of them.
+ *  Ending a resource waits for other threads that are ending its children. A callback does not
+ *  wait, because these may be waiting for its return: it leaves the rest of the end to the last of
+ *  them.
  *
- * Locks: one for tree and table, in object.c, under which no other code is called. A resource may
- * have a lock of its own for its state; core functions may be called under it where their headers
- * do not say that they wait, callbacks of the program never. A thread takes the locks of two
- * resources only in the order owner, child.
- */
+ *  Locks: one for tree and table, in object.c, under which no other code is called. A resource may
+ *  have a lock of its own for its state; core functions may be called under it where their headers
+ *  do not say that they wait, callbacks of the program never. A thread takes the locks of two
+ *  resources only in the order owner, child. */
 #pragma once
 
 #include <stdbool.h>

@@ -142,14 +142,11 @@ static sci_error_t enter(struct sisci_object *desc, struct sisci_local_segment *
                          const struct wanted *wanted, sci_local_segment_t *handle)
 {
     bool calls_back = segment->calls_back;
-    void *made;
-    sci_error_t error = sisci_object_enter(&segment->object, &sisci_local_type, desc, &made);
-    if (error != SCI_ERR_OK)
-        return error;
     /* The program may know the handle before we return, from its callback, and end it there. */
-    *handle = made;
-    if (!calls_back)
-        return SCI_ERR_OK;
+    sci_error_t error =
+        sisci_object_enter(&segment->object, &sisci_local_type, desc, (void **)handle);
+    if (error != SCI_ERR_OK || !calls_back)
+        return error;
     struct sisci_object *held = sisci_hold(*handle, SISCI_LOCAL_SEGMENT);
     error = held != NULL ? start_listener(segment, wanted) : SCI_ERR_ILLEGAL_PARAMETER;
     if (error == SCI_ERR_OK)

@@ -255,18 +255,16 @@ static sci_error_t make_handle(struct sisci_object *desc, struct sisci_connectio
 {
     struct sisci_remote_segment *segment = calloc(1, sizeof *segment);
     sci_error_t error = SCI_ERR_NOSPC;
-    void *made;
     if (segment != NULL) {
         segment->connection = connection;
         segment->calls_back = calls_back;
-        error = sisci_object_enter(&segment->object, &sisci_remote_type, desc, &made);
+        error = sisci_object_enter(&segment->object, &sisci_remote_type, desc, (void **)handle);
     }
     if (error != SCI_ERR_OK) {
         drop_connection(connection);
         free(segment);
         return error;
     }
-    *handle = made;
     if (!calls_back)
         return SCI_ERR_OK;
     struct sisci_object *held = sisci_hold(*handle, SISCI_REMOTE_SEGMENT);

@@ -45,11 +45,9 @@ static sci_error_t create(struct sisci_map *map, sci_sequence_t *handle)
         return SCI_ERR_NOSPC;
     sequence->import = map->import;
     sisci_span_begin(sequence);
-    void *made;
-    sci_error_t error = sisci_object_enter(&sequence->object, &sequence_type, &map->object, &made);
-    if (error == SCI_ERR_OK)
-        *handle = made;
-    else
+    sci_error_t error =
+        sisci_object_enter(&sequence->object, &sequence_type, &map->object, (void **)handle);
+    if (error != SCI_ERR_OK)
         free(sequence);
     return error;
 }

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Checks a transport's tables and completes them: every optional operation that a transport leaves
- * out is replaced by its generic form, so that no caller ever tests for NULL.
+/** @file Checks a transport's tables and completes them: every optional operation that a transport
+ *  leaves out is replaced by its generic form, so that no caller ever tests for NULL.
  *
- * A given table may be shorter or longer than this version's: its `size` decides which members
- * are there. It is only read; a completed table is a copy. Everything here is thread-safe.
- */
+ *  A given table may be shorter or longer than this version's: its `size` decides which members are
+ *  there. It is only read; a completed table is a copy. Everything here is thread-safe. */
 #pragma once
 
 #include <stdbool.h>

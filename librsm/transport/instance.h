@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Open ports and make connections: check what a transport returns, and fill in its base. As
- * thread-safe as the operations behind it.
- */
+/** @file Open ports and make connections: check what a transport returns, and fill in its base. As
+ *  thread-safe as the operations behind it. */
 #pragma once
 
 #include "transport/generic.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Tables by transport name, for either half: built in, added by a program, or found in a module.
+/** @file Tables by transport name, for either half: built in, added by a program, or found in a
+ *  module.
  *
- * A table that was once handed out stays valid and unchanged for the life of the process. Nothing
- * here takes a lock: a lookup is safe in a child that was forked while another thread was inside,
- * and a module whose constructor calls librsm cannot deadlock with the dynamic loader.
- */
+ *  A table that was once handed out stays valid and unchanged for the life of the process. Nothing
+ *  here takes a lock: a lookup is safe in a child that was forked while another thread was inside,
+ *  and a module whose constructor calls librsm cannot deadlock with the dynamic loader. */
 #pragma once
 
 #include <stdatomic.h>

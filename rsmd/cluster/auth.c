@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cluster/auth.h"
+#include "cluster/internal.h"
 
 #include <netinet/in.h>
 #include <stdatomic.h>

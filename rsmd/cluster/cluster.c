@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "cluster/internal.h"
-#include "cluster/munge.h"
 
 enum { JOBS_PER_NODE = 3 }; /* of the resolver: to call it, to check it, and to identify a caller */
 
@@ -128,9 +127,9 @@ static bool start(struct rsmd_cluster *cluster, const char *library, char *why, 
            (!is_called(cluster) || rsmd_listener_start(cluster));
 }
 
-struct rsmd_cluster *rsmd_cluster_start_with(struct event_base *base, const struct rsmd_conf *conf,
-                                             uint32_t own, const struct rsmd_cluster_user *user,
-                                             const char *library, char *why, size_t why_size)
+struct rsmd_cluster *rsmd_cluster_start(struct event_base *base, const struct rsmd_conf *conf,
+                                        uint32_t own, const struct rsmd_cluster_user *user,
+                                        const char *library, char *why, size_t why_size)
 {
     struct rsmd_cluster *cluster = calloc(1, sizeof *cluster);
     if (cluster == NULL) {
@@ -153,13 +152,6 @@ struct rsmd_cluster *rsmd_cluster_start_with(struct event_base *base, const stru
         return cluster;
     rsmd_cluster_stop(cluster);
     return NULL;
-}
-
-struct rsmd_cluster *rsmd_cluster_start(struct event_base *base, const struct rsmd_conf *conf,
-                                        uint32_t own, const struct rsmd_cluster_user *user,
-                                        char *why, size_t why_size)
-{
-    return rsmd_cluster_start_with(base, conf, own, user, RSMD_MUNGE_LIBRARY, why, why_size);
 }
 
 void rsmd_cluster_set_same_host(struct rsmd_cluster *cluster,

@@ -37,10 +37,11 @@ struct rsmd_cluster_user {
 /**
  * Listen at this node's address and connect to all nodes with an address. NULL: *why has the
  * reason. The configuration must stay valid. Without any address in it nothing is opened.
+ * @param library  of MUNGE: RSMD_MUNGE_LIBRARY except in tests.
  */
 struct rsmd_cluster *rsmd_cluster_start(struct event_base *base, const struct rsmd_conf *conf,
                                         uint32_t own, const struct rsmd_cluster_user *user,
-                                        char *why, size_t why_size);
+                                        const char *library, char *why, size_t why_size);
 /** Whether a node is on this host, in the same runtime directory: it is not called then. Asked
  *  before each attempt. */
 typedef bool rsmd_cluster_is_same_host(void *context, uint32_t node);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cluster/handshake.h"
+#include "cluster/internal.h"
 
 #include <stdio.h>
 #include <sys/random.h>

@@ -28,13 +28,134 @@
 #include <event2/event.h>
 
 #include "conf/address.h"
-#include "cluster/auth.h"
 #include "common/complaints.h"
-#include "cluster/handshake.h"
 #include "cluster/cluster.h"
-#include "cluster/stream.h"
+#include "cluster/proto.h"
 #include "common/tables.h"
 #include "common/worker.h"
+
+struct rsmd_auth;
+struct rsmd_auth_job;
+struct rsmd_stream;
+
+/* handshake.c:
+ *
+ * Decide by the two HELLOs whether two rsmds belong together. No state, no I/O.
+ */
+
+/** The attributes of this end. */
+struct rsmd_self {
+    uint32_t node;
+    uint64_t incarnation;
+    const struct rsmd_conf *conf;
+};
+
+/** Fill this end's HELLO to node @p to, with a new nonce. False: no random numbers. */
+bool rsmd_hello_make(const struct rsmd_self *self, uint32_t to, struct rsm_cluster_hello *hello);
+
+/**
+ * Judge the HELLO of the other end.
+ * @param called   the node that this end has called; 0: this end was called.
+ * @param version  receives the version to use, on success.
+ * @param why      receives a sentence that both ends may log, of RSM_CLUSTER_TEXT_MAX bytes.
+ * @return RSM_ST_OK, RSM_ST_VERSION, RSM_ST_DENIED (not to be a peer of this node), RSM_ST_INVALID
+ *         (an error in the configuration of one end).
+ */
+enum rsm_status rsmd_hello_judge(const struct rsmd_self *self, uint32_t called,
+                                 const struct rsm_cluster_hello *hello, uint32_t *version,
+                                 char *why);
+
+/** Make what came from a peer printable, in place. */
+void rsmd_text_clean(char *text);
+
+/* auth.c:
+ *
+ * How the rsmds of two hosts authenticate each other. A credential proves that a process of root or
+ * of rsmd's user, on a host of this MUNGE realm, is this end of this connection. Threads make and
+ * check credentials, because munged may be slow or hang.
+ */
+
+/** What a credential is bound to. Both nonces make it valid for one handshake. The two addresses of
+ *  the TCP connection make it useless to an attacker that relays the messages of two nodes. */
+struct rsmd_auth_claim {
+    const struct rsm_cluster_hello *prover;
+    const struct rsm_cluster_hello *verifier;
+    const struct rsmd_address *prover_end;
+    const struct rsmd_address *verifier_end;
+};
+
+/** The outcome, in the event loop. @p why is NULL on success, else a sentence that both ends may
+ *  log; @p ours: this host failed. @p proof: the proof that was made; NULL after a check. */
+typedef void rsmd_auth_done(void *context, const char *why, bool ours,
+                            const struct rsm_cluster_proof *proof);
+
+/** @p library: of MUNGE, RSMD_MUNGE_LIBRARY except in tests; @p conf must stay valid. NULL: @p why
+ *  has the reason. */
+struct rsmd_auth *rsmd_auth_start(struct event_base *base, const struct rsmd_conf *conf,
+                                  const char *library, char *why, size_t why_size);
+void rsmd_auth_end(struct rsmd_auth *auth);
+
+/** Allow for the jobs of one more node. */
+void rsmd_auth_widen(struct rsmd_auth *auth);
+
+/** Make this end's proof, or check the peer's. @p done is called once: later, or, with auth = none
+ *  and on failures, before this returns NULL. */
+struct rsmd_auth_job *rsmd_auth_prove(struct rsmd_auth *auth, const struct rsmd_auth_claim *claim,
+                                      rsmd_auth_done *done, void *context);
+struct rsmd_auth_job *rsmd_auth_check(struct rsmd_auth *auth, const struct rsmd_auth_claim *claim,
+                                      const struct rsm_cluster_proof *proof, rsmd_auth_done *done,
+                                      void *context);
+
+/** Cancel it: done() will not be called. */
+void rsmd_auth_cancel(struct rsmd_auth_job *job);
+
+/* stream.c:
+ *
+ * Messages over a non-blocking TCP socket. Buffers are bounded: one incoming frame,
+ * RSMD_STREAM_QUEUE_MAX outgoing bytes.
+ */
+
+enum { RSMD_STREAM_QUEUE_MAX = 1 << 20 };
+
+/** All called from the event loop. None may free the stream. */
+struct rsmd_stream_user {
+    void *context;
+    /** The socket that was still connecting has connected. */
+    void (*connected)(void *context);
+    /** A frame within all bounds; *msg is valid until this returns. */
+    void (*message)(void *context, const struct rsm_cluster_msg *msg);
+    /** There will be no more; @p why is a sentence. Called once. */
+    void (*ended)(void *context, const char *why);
+};
+
+/** Make a stream of a socket, which it owns. @p connecting: connect() is in progress. NULL: out of
+ *  memory, and the socket is closed. */
+struct rsmd_stream *rsmd_stream_new(struct event_base *base, int socket, bool connecting,
+                                    const struct rsmd_stream_user *user);
+/** Close it. The last messages go out as far as the kernel accepts them at once. */
+void rsmd_stream_free(struct rsmd_stream *stream);
+
+/** Its socket. */
+int rsmd_stream_socket(const struct rsmd_stream *stream);
+
+/** Queue a message. 0; -EMSGSIZE: it breaks its bounds; -ENOBUFS: there is no room; -EPIPE: the
+ *  stream has ended. */
+int rsmd_stream_send(struct rsmd_stream *stream, const struct rsm_cluster_msg *msg);
+
+/** Bytes that the socket has carried. */
+struct rsmd_stream_bytes {
+    uint64_t sent, received;
+};
+struct rsmd_stream_bytes rsmd_stream_bytes(const struct rsmd_stream *stream);
+
+/** Bytes that wait to go out. */
+size_t rsmd_stream_queued(const struct rsmd_stream *stream);
+
+/** Stop reading, or continue. */
+void rsmd_stream_pause(struct rsmd_stream *stream);
+void rsmd_stream_resume(struct rsmd_stream *stream);
+
+/* Links and TCP connections. */
 
 enum {
     /* Accepted connections that are not authenticated, beyond one of each calling node. */
@@ -148,11 +269,6 @@ struct rsmd_cluster {
     struct rsmd_tcp *over;
     struct rsmd_bucket strangers_log;
 };
-
-/** rsmd_cluster_start() with another library for MUNGE than RSMD_MUNGE_LIBRARY, for tests. */
-struct rsmd_cluster *rsmd_cluster_start_with(struct event_base *base, const struct rsmd_conf *conf,
-                                             uint32_t own, const struct rsmd_cluster_user *user,
-                                             const char *library, char *why, size_t why_size);
 
 /* cluster.c */
 

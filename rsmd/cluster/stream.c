@@ -2,7 +2,7 @@
 /* bufferevent does not suit, because it writes only from the event loop. A refusal must go out
  * before the close in the same round, and so must the announcement of the daemon's end, after the
  * last round. See "Cluster links" in doc/architecture.md. */
-#include "cluster/stream.h"
+#include "cluster/internal.h"
 
 #include <errno.h>
 #include <event2/buffer.h>

@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "handover/handover.h"
 #include "handover/internal.h"
-#include "handover/queue.h"
 #include "server/notify.h"
 
 enum { TRIAL_MS = 10000 };

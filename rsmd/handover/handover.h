@@ -4,7 +4,7 @@
  * Replace a running daemon without ending its clients' segments and connections:
  * doc/architecture.md, section 12.
  *
- * A daemon saves its state and puts it, with all descriptors, into one queue (queue.h). At SIGUSR2
+ * A daemon saves its state and puts it, with all descriptors, into one queue (queue.c). At SIGUSR2
  * the process executes the installed program in place, which finds the queue open. At SIGTERM, if
  * an option requests it, the daemon leaves the queue to the service manager, which passes it to the
  * next rsmd. Clients' requests wait in their sockets meanwhile.

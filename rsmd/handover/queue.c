@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "handover/queue.h"
+#include "handover/internal.h"
 
 #include <errno.h>
 #include <stdbool.h>

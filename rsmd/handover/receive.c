@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "handover/handover.h"
 #include "handover/internal.h"
-#include "handover/queue.h"
 #include "server/notify.h"
 
 enum { OWN_DESCRIPTORS = 64 }; /* that a daemon opens before it serves, and some spare */

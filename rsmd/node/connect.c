@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "node/call.h"
-#include "node/claims.h"
 #include "node/controllers.h"
 #include "node/extents.h"
 #include "node/grants.h"

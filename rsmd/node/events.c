@@ -61,8 +61,7 @@ static struct rsmd_mailbox **records_of(const struct event_handle *handle)
 /* Of an interrupt or of records. NULL: they are not kept. */
 static struct rsmd_mailbox *mailbox_of(const struct event_handle *handle)
 {
-    return handle->interrupt != NULL ? rsmd_interrupt_mailbox(handle->interrupt)
-                                     : *records_of(handle);
+    return handle->interrupt != NULL ? &handle->interrupt->mailbox : *records_of(handle);
 }
 
 /* NULL: of records that are not kept. */

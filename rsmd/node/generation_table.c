@@ -92,7 +92,7 @@ static int map_and_seal(struct rsmd_generation_table *table, int fd, int more_se
     return -1;
 }
 
-static enum rsm_status create(bool lasting, struct rsmd_generation_table **made)
+enum rsm_status rsmd_generation_table_create(struct rsmd_generation_table **made, bool lasting)
 {
     struct rsmd_generation_table *table = new_table();
     if (table == NULL)
@@ -117,16 +117,6 @@ fail:
     error = errno;
     free_table(table);
     return rsmcore_status_from_errno(error);
-}
-
-enum rsm_status rsmd_generation_table_create(struct rsmd_generation_table **made)
-{
-    return create(false, made);
-}
-
-enum rsm_status rsmd_generation_table_create_lasting(struct rsmd_generation_table **made)
-{
-    return create(true, made);
 }
 
 int rsmd_generation_table_lasting_fd(const struct rsmd_generation_table *table)

@@ -15,12 +15,10 @@
 
 struct rsmd_generation_table;
 
-/** Make a table, all slots free. RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
-enum rsm_status rsmd_generation_table_create(struct rsmd_generation_table **made);
-
-/** The same for a daemon that a successor may replace. No seal prevents writing, so a process of
- *  the daemon's user can forge it; that process could also end the daemon. */
-enum rsm_status rsmd_generation_table_create_lasting(struct rsmd_generation_table **made);
+/** Make a table, all slots free. @p lasting: a successor of the daemon may take it over. No seal
+ *  prevents writing then, so a process of the daemon's user can forge it; that process could also
+ *  end the daemon. RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
+enum rsm_status rsmd_generation_table_create(struct rsmd_generation_table **made, bool lasting);
 
 /** The descriptor for the successor, which the table keeps. -1: it is no lasting table. */
 int rsmd_generation_table_lasting_fd(const struct rsmd_generation_table *table);

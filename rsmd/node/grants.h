@@ -3,7 +3,7 @@
 #ifndef RSMD_GRANTS_H
 #define RSMD_GRANTS_H
 
-#include "node/importers.h"
+#include "node/imports.h"
 
 /** The resources of this process that an offer uses (struct rsm_node_offer). */
 struct rsmd_offer_price {

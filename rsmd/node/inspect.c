@@ -5,7 +5,6 @@
 
 #include "cluster/cluster.h"
 #include "node/call.h"
-#include "node/claims.h"
 #include "node/counters.h"
 #include "node/extents.h"
 #include "node/grants.h"

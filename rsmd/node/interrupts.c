@@ -4,18 +4,13 @@
 #include <stdlib.h>
 
 #include "node/counters.h"
-#include "node/interrupt_state.h"
 #include "node/hosts.h"
+#include "node/saved.h"
 #include "node/slotmap.h"
 
 #define CREATE_FLAGS (RSM_INTERRUPT_ASSIGN_NUMBER | RSM_INTERRUPT_SHARED)
 
 /* ------------------------------------------------------------------ finding */
-
-struct rsmd_mailbox *rsmd_interrupt_mailbox(struct rsmd_interrupt *interrupt)
-{
-    return &interrupt->mailbox;
-}
 
 /* Any of those that share the number. */
 static struct rsmd_interrupt *find_any(const struct rsmd_node *node, uint32_t kind, uint32_t number)
@@ -131,7 +126,8 @@ static uint32_t assign_number(struct rsmd_node *node, uint32_t kind)
     return node->last_interrupt;
 }
 
-bool rsmd_interrupt_enter(struct rsmd_node *node, struct rsmd_interrupt *interrupt)
+/* Enter it into all tables. False: no memory, and it is in none. */
+static bool enter(struct rsmd_node *node, struct rsmd_interrupt *interrupt)
 {
     interrupt->place = rsmd_slotmap_free(node->interrupts_by_place);
     if (interrupt->place == 0)
@@ -148,7 +144,8 @@ bool rsmd_interrupt_enter(struct rsmd_node *node, struct rsmd_interrupt *interru
     return false;
 }
 
-void rsmd_interrupt_share(struct rsmd_interrupt *interrupt, struct rsmd_interrupt *holder)
+/* Put it into the ring of those that share a number, as the last. */
+static void share(struct rsmd_interrupt *interrupt, struct rsmd_interrupt *holder)
 {
     interrupt->next_sharer = holder;
     interrupt->previous_sharer = holder->previous_sharer;
@@ -164,7 +161,7 @@ static void join(struct rsmd_interrupt *interrupt, struct rsmd_interrupt *holder
         return;
     end_direct(holder); /* a post there would reach one of two */
     interrupt->group = holder->group;
-    rsmd_interrupt_share(interrupt, holder);
+    share(interrupt, holder);
 }
 
 static enum rsm_status make_interrupt(struct rsmd_call *call, struct rsmd_interrupt_key key,
@@ -179,7 +176,7 @@ static enum rsm_status make_interrupt(struct rsmd_call *call, struct rsmd_interr
         interrupt->key = key;
         rsmd_mailbox_init(&interrupt->mailbox, account);
     }
-    if (interrupt == NULL || !rsmd_interrupt_enter(call->node, interrupt)) {
+    if (interrupt == NULL || !enter(call->node, interrupt)) {
         rsmd_share_give(account, RSMD_INTERRUPTS, 1);
         free(interrupt);
         return RSM_ST_NO_MEMORY;
@@ -403,4 +400,75 @@ struct rsm_interrupts_item rsmd_interrupt_seen(const struct rsmd_interrupt *inte
                                         .shared = interrupt->shared,
                                         .pending = seen.pending,
                                         .waiting = seen.waiters};
+}
+
+/* ------------------------------------------------------------------ handover */
+
+void rsmd_save_interrupts(struct rsmd_snapshot *snapshot, const struct rsmd_client *client)
+{
+    const struct rsmd_interrupt *interrupt;
+    DL_FOREACH(client->interrupts, interrupt)
+    {
+        struct rsmd_saved_interrupt saved = {.id = interrupt->id,
+                                             .kind = interrupt->key.kind,
+                                             .number = interrupt->key.number,
+                                             .creator = (uint32_t)interrupt->creator,
+                                             .uid = interrupt->access.uid,
+                                             .gid = interrupt->access.gid,
+                                             .mode = interrupt->access.mode,
+                                             .shared = interrupt->shared,
+                                             .direct = interrupt->direct,
+                                             .group = interrupt->group};
+        rsmd_saved_put(snapshot, RSMD_SAVED_INTERRUPT, &saved);
+        rsmd_save_mailbox(snapshot, &interrupt->mailbox);
+    }
+}
+
+static struct rsmd_interrupt *restore_interrupt(struct rsmd_node *node, struct rsmd_client *client,
+                                                const struct rsmd_saved_interrupt *saved)
+{
+    struct rsmd_interrupt *interrupt = calloc(1, sizeof *interrupt);
+    if (interrupt == NULL)
+        return NULL;
+    *interrupt = (struct rsmd_interrupt){
+        .id = saved->id,
+        .key = {.kind = saved->kind, .number = saved->number},
+        .client = client,
+        .creator = (pid_t)saved->creator,
+        .access = {.uid = saved->uid, .gid = saved->gid, .mode = saved->mode},
+        .shared = saved->shared != 0,
+        .group = saved->group};
+    rsmd_mailbox_init(&interrupt->mailbox, client->account);
+    struct rsmd_interrupt *holder = find_any(node, saved->kind, saved->number);
+    if (!enter(node, interrupt)) {
+        free(interrupt);
+        return NULL;
+    }
+    interrupt->next_sharer = interrupt->previous_sharer = interrupt;
+    if (holder != NULL)
+        share(interrupt, holder);
+    rsmd_share_charge(client->account, RSMD_INTERRUPTS, 1);
+    DL_APPEND(client->interrupts, interrupt);
+    return interrupt;
+}
+
+/* Other processes have its counter. If rsmd could not stop their posts later, it stops them at
+ * once. */
+static bool take_direct(struct rsmd_interrupt *interrupt)
+{
+    if (interrupt->mailbox.events.counter < 0)
+        return false;
+    interrupt->direct = rsmd_events_set_direct(&interrupt->mailbox.events, true);
+    return interrupt->direct || rsmd_events_set_direct(&interrupt->mailbox.events, false);
+}
+
+bool rsmd_restore_interrupt(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
+                            struct rsmd_client *client)
+{
+    struct rsmd_saved_interrupt saved;
+    if (!rsmd_saved_get(reader, RSMD_SAVED_INTERRUPT, &saved) || rsmd_id_in_use(node, saved.id))
+        return false;
+    struct rsmd_interrupt *interrupt = restore_interrupt(node, client, &saved);
+    return interrupt != NULL && rsmd_restore_mailbox(reader, &interrupt->mailbox) &&
+           (saved.direct == 0 || take_direct(interrupt));
 }

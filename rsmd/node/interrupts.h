@@ -13,8 +13,27 @@
 #define RSMD_INTERRUPTS_H
 
 #include "node/call.h"
+#include "node/mailbox.h"
 
-struct rsmd_interrupt;
+struct rsmd_interrupt {
+    uint32_t id;
+    uint32_t place; /* in interrupts_by_place */
+    struct rsmd_interrupt_key {
+        uint32_t kind;
+        uint32_t number;
+    } key;
+    struct rsmd_client *client;
+    pid_t creator; /* 0: not known */
+    struct rsmd_access access;
+    bool shared;
+    bool direct;    /* other processes have its counter and may post to it */
+    uint32_t group; /* id of the first of those of one number */
+    struct rsmd_interrupt *next_sharer, *previous_sharer; /* in a ring; alone it is its own next */
+    struct rsmd_mailbox mailbox;        /* of messages; of a plain one the counter alone */
+    struct rsmd_interrupt *prev, *next; /* of the client */
+    UT_hash_handle hh;                  /* by id */
+    UT_hash_handle hh_key;
+};
 
 /** A request to find an interrupt, or to trigger it. */
 struct rsmd_trigger {
@@ -42,8 +61,6 @@ enum rsm_status rsmd_interrupt_trigger(struct rsmd_node *node, const struct rsmd
  *  is another one of the client's. */
 enum rsm_status rsmd_interrupt_find_created(const struct rsmd_call *call, uint32_t id,
                                             struct rsmd_interrupt **found);
-/** What triggers of it put its messages into. A plain one has the counter alone. */
-struct rsmd_mailbox *rsmd_interrupt_mailbox(struct rsmd_interrupt *interrupt);
 
 /** What rsmstat shows of it. */
 struct rsm_interrupts_item rsmd_interrupt_seen(const struct rsmd_interrupt *interrupt);

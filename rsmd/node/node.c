@@ -11,8 +11,8 @@
 
 #include "node/controllers.h"
 #include "node/hosts.h"
-#include "node/importers.h"
-#include "node/interrupt_state.h"
+#include "node/imports.h"
+#include "node/interrupts.h"
 #include "node/revokes.h"
 #include "node/segment_ids.h"
 #include "node/topology.h"
@@ -48,7 +48,7 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
     node->last_interrupt = UINT32_MAX / 2;
     rsmd_segment_ids_init(node);
     rsmd_shares_init(&node->shares, conf);
-    enum rsm_status status = rsmd_generation_table_create(&node->generation_table);
+    enum rsm_status status = rsmd_generation_table_create(&node->generation_table, false);
     if (status != RSM_ST_OK) {
         snprintf(why, why_size, "cannot make the generation table: %s", rsmd_memfd_trouble(errno));
         return false;

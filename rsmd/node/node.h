@@ -115,7 +115,7 @@ struct rsmd_export {
     uint32_t epoch_slot;
     struct rsmd_access access;
     bool published;
-    bool claimed;                       /* it has its name until it ends (claims.h) */
+    bool claimed;                       /* it has its name until it ends (segment_ids.h) */
     bool shared;                        /* others of this node may attach to it */
     uint8_t state[RSM_PROTO_UNITS_MAX]; /* if claimed: enum rsm_segment_state, by adapter */
     bool offered;                       /* of the latest publication, kept after its end */

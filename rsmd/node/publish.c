@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "node/call.h"
-#include "node/claims.h"
 #include "node/controllers.h"
 #include "node/exports.h"
 #include "node/extents.h"

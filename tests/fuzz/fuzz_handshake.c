@@ -96,8 +96,7 @@ static void start(struct side *made, const char *auth)
         fprintf(stderr, "%s\n", error.text);
         abort();
     }
-    made->cluster =
-        rsmd_cluster_start_with(base, &made->conf, OWN, &user, FUZZ_MUNGE, why, sizeof why);
+    made->cluster = rsmd_cluster_start(base, &made->conf, OWN, &user, FUZZ_MUNGE, why, sizeof why);
     CHECK(made->cluster != NULL);
     rsmd_cluster_set_same_host(made->cluster, is_neighbour, NULL);
 }

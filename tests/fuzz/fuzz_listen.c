@@ -13,7 +13,6 @@
 #include "fuzz.h"
 #include "handover/handover.h"
 #include "handover/internal.h"
-#include "handover/queue.h"
 #include "server/notify.h"
 
 enum { FIRST = 3, PLACES = 70, TEXT_MAX = 256 };

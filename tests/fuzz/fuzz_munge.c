@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "cluster/auth.h"
+#include "cluster/internal.h"
 #include "cluster/munge.h"
 #include "conf/conf.h"
 #include "fuzz.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The queue of descriptors that a successor gets from the service manager (handover/queue.h), with
+/* The queue of descriptors that a successor gets from the service manager (handover/queue.c), with
  * messages that nobody honest has put there: labels, lengths and descriptors that lie, other kinds of
  * sockets, and what is no socket. What comes out has the first descriptor, and
  * none is lost. */
@@ -12,7 +12,7 @@
 #include "check.h"
 #include "descriptors.h"
 #include "fuzz.h"
-#include "handover/queue.h"
+#include "handover/internal.h"
 
 enum { BATCH = 250, MOST = 253, MESSAGES_MAX = 8, TOTAL_MAX = 700 };
 

@@ -334,7 +334,7 @@ void hostile_stop(void)
           hostile.node.extents == NULL && hostile.node.offers == NULL);
     /* By its table each daemon is another one, and what else is in the node is as new. */
     rsmd_generation_table_free(hostile.node.generation_table);
-    CHECK(rsmd_generation_table_create(&hostile.node.generation_table) == RSM_ST_OK);
+    CHECK(rsmd_generation_table_create(&hostile.node.generation_table, false) == RSM_ST_OK);
     for (unsigned node = 1; node <= HOSTILE_NODES; node++) /* nobody is left in the backlog */
         for (int fd; (fd = accept4(hostile.listeners[node], NULL, NULL, SOCK_CLOEXEC)) >= 0;)
             close(fd);

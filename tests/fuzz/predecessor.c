@@ -37,7 +37,7 @@ void world_begin(struct world *world, int table)
     CHECK(rsmd_conf_parse(&world->conf, text, sizeof text - 1, &error));
     CHECK(rsmd_node_init(&world->node, 1, false, &runtime, &world->conf, why, sizeof why));
     rsmd_generation_table_free(world->node.generation_table);
-    CHECK((table < 0 ? rsmd_generation_table_create_lasting(&world->node.generation_table)
+    CHECK((table < 0 ? rsmd_generation_table_create(&world->node.generation_table, true)
                      : rsmd_generation_table_take_over(table, &world->node.generation_table)) ==
           RSM_ST_OK);
     int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -99,3 +99,19 @@ void json_null(struct json *json, const char *key)
     begin_value(json, key);
     fputs("null", json->out);
 }
+
+void json_number_or_null(struct json *json, const char *key, uint64_t number)
+{
+    if (number == 0)
+        json_null(json, key);
+    else
+        json_number(json, key, number);
+}
+
+void json_real_or_null(struct json *json, const char *key, double number)
+{
+    if (number > 0)
+        json_real(json, key, number);
+    else
+        json_null(json, key);
+}

@@ -23,5 +23,9 @@ void json_number(struct json *json, const char *key, uint64_t number);
 void json_real(struct json *json, const char *key, double number);
 void json_bool(struct json *json, const char *key, bool value);
 void json_null(struct json *json, const char *key);
+/** null for 0, which stands for what is not there. */
+void json_number_or_null(struct json *json, const char *key, uint64_t number);
+/** The same for what is not greater than 0. */
+void json_real_or_null(struct json *json, const char *key, double number);
 
 #endif

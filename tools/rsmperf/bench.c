@@ -379,8 +379,3 @@ int bench_lane(struct bench *bench, enum wire_mode mode)
 {
     return bench_lane_by(bench, mode, bench_ask);
 }
-
-int bench_lane_back(struct bench *bench)
-{
-    return bench_lane_by(bench, WIRE_SLEEP, bench_notify);
-}

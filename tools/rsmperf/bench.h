@@ -66,8 +66,6 @@ void bench_close(struct bench *bench);
 int bench_lane(struct bench *bench, enum wire_mode mode);
 /** The same, where @p ask sends the command. */
 int bench_lane_by(struct bench *bench, enum wire_mode mode, int (*ask)(struct bench *bench));
-/** ... from WIRE_NOTIFY back to WIRE_SLEEP. */
-int bench_lane_back(struct bench *bench);
 
 /** Post an event and wait, spinning, until the lane has answered it. */
 int bench_ask(struct bench *bench);

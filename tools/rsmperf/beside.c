@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "beside.h"
+#include "programs.h"
 
 #include <string.h>
 

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "beside.h"
 #include "programs.h"
 
 enum { PATH_BYTES = 4096, WORD_BYTES = 24 };

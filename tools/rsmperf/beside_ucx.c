@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "beside.h"
 #include "programs.h"
 
 enum {

@@ -58,7 +58,7 @@ static int begin_notify(struct bench *bench)
 
 static int end_notify(struct bench *bench)
 {
-    return bench_lane_back(bench);
+    return bench_lane_by(bench, WIRE_SLEEP, bench_notify);
 }
 
 static int run_post(struct bench *bench, int (*ask)(struct bench *bench), unsigned batch,

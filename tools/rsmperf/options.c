@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "beside.h"
+#include "programs.h"
 #include "gauge.h"
 #include "report.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "perftest.h"
 
 #include <math.h>
 #include <stdio.h>

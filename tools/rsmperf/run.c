@@ -15,9 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "beside.h"
+#include "programs.h"
 #include "importer.h"
-#include "perftest.h"
 #include "serve.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "beside.h"
+#include "programs.h"
 #include "json.h"
 #include "show.h"
 
@@ -12,10 +12,7 @@ static void write_figure(struct json *json, const struct figure *figure, double 
     json_real(json, "p99_ns", figure->p99);
     json_real(json, "spread", figure->spread);
     json_number(json, "samples", figure->count);
-    if (mb_per_s > 0)
-        json_real(json, "mb_per_s", mb_per_s);
-    else
-        json_null(json, "mb_per_s");
+    json_real_or_null(json, "mb_per_s", mb_per_s);
 }
 
 static void write_limit(struct json *json, const struct result *result)
@@ -58,10 +55,7 @@ static void write_beside(struct json *json, const struct run *run, const struct 
         }
         json_open(json, beside_names[i], '{');
         json_real(json, "p50_ns", other->p50);
-        if (other->mb_per_s > 0)
-            json_real(json, "mb_per_s", other->mb_per_s);
-        else
-            json_null(json, "mb_per_s");
+        json_real_or_null(json, "mb_per_s", other->mb_per_s);
         json_real(json, "ratio", other->ratio);
         json_close(json, '{');
     }
@@ -72,10 +66,7 @@ static void write_result(struct json *json, const struct run *run, const struct 
 {
     json_open(json, NULL, '{');
     json_string(json, "operation", result->gauge->name);
-    if (result->bytes != 0)
-        json_number(json, "bytes", result->bytes);
-    else
-        json_null(json, "bytes");
+    json_number_or_null(json, "bytes", result->bytes);
     if (result->failure[0] != '\0') {
         json_string(json, "error", result->failure);
     } else {

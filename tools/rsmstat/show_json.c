@@ -24,14 +24,6 @@ static void owners_number(struct json *json, const char *key, uint32_t number)
         json_number(json, key, number);
 }
 
-static void number_or_null(struct json *json, const char *key, uint64_t number)
-{
-    if (number == 0)
-        json_null(json, key);
-    else
-        json_number(json, key, number);
-}
-
 static void user(struct json *json, uint32_t uid)
 {
     const char *name;
@@ -127,16 +119,16 @@ static void show_links(struct json *json, const struct snapshot *s)
         json_string(json, "address", link->address);
         json_number(json, "port", link->port);
         json_string(json, "state", text_link_state(link->state));
-        number_or_null(json, "up_ms", link->up_ms);
+        json_number_or_null(json, "up_ms", link->up_ms);
         json_number(json, "sent_bytes", link->sent_bytes);
         json_number(json, "received_bytes", link->received_bytes);
-        number_or_null(json, "version", link->version);
+        json_number_or_null(json, "version", link->version);
         json_string(json, "auth", text_link_auth(s->link_auth));
         if (link->text[0] != '\0')
             json_string(json, "last_failure", link->text);
         else
             json_null(json, "last_failure");
-        number_or_null(json, "last_failure_ms", link->failure_ms);
+        json_number_or_null(json, "last_failure_ms", link->failure_ms);
         json_close(json, '{');
     }
     json_close(json, '[');
@@ -173,7 +165,7 @@ static void show_shares(struct json *json, const struct snapshot *s)
     for (size_t i = 0; i < s->user_count; i++) {
         const struct rsm_shares_user *each = &s->users[i];
         json_open(json, NULL, '{');
-        number_or_null(json, "node", each->node);
+        json_number_or_null(json, "node", each->node);
         share_holder(json, each);
         for (unsigned k = 0; k < RSM_SHARES_COUNT; k++)
             json_number(json, text_resource(k), each->used[k]);
@@ -199,9 +191,9 @@ static void show_item(struct json *json, const struct rsm_inspect_item *item)
         json_string(json, "segment", text);
     }
     json_string(json, "controller", item->controller);
-    number_or_null(json, "length", item->length);
+    json_number_or_null(json, "length", item->length);
     json_number(json, "node", item->node);
-    number_or_null(json, "pid", item->pid);
+    json_number_or_null(json, "pid", item->pid);
     user(json, item->uid);
     json_number(json, "gid", item->gid);
     json_number(json, "pending_events", item->pending);
@@ -273,7 +265,7 @@ static void show_imports(struct json *json, const struct snapshot *s)
         json_open(json, NULL, '{');
         show_item(json, item);
         json_number(json, "exporter_node", s->imports.list[i].exporter);
-        number_or_null(json, "export", item->export_id);
+        json_number_or_null(json, "export", item->export_id);
         text_rights(text, item->permission);
         json_string(json, "rights", text);
         json_string(json, "state", item->export_id == 0 ? "aborted" : "connected");
@@ -293,7 +285,7 @@ static void show_interrupts(struct json *json, const struct snapshot *s)
         json_number(json, "number", item->number);
         json_string(json, "kind", text_interrupt_kind(item->kind));
         json_number(json, "node", s->node);
-        number_or_null(json, "pid", item->pid);
+        json_number_or_null(json, "pid", item->pid);
         user(json, item->uid);
         json_number(json, "gid", item->gid);
         snprintf(text, sizeof text, "%04o", (unsigned)item->mode);
@@ -316,14 +308,14 @@ static void show_refusal(struct json *json, const struct rsm_refusal *refusal)
     json_string(json, "request", text_request(refusal->type));
     json_string(json, "reason", rsmcore_status_text((enum rsm_status)refusal->status));
     json_number(json, "ago_ms", refusal->ago_ms);
-    number_or_null(json, "pid", refusal->pid);
+    json_number_or_null(json, "pid", refusal->pid);
     user(json, refusal->uid);
     json_close(json, '{');
 }
 
 static void show_totals(struct json *json, const struct snapshot *s)
 {
-    number_or_null(json, "pid", s->pid > 0 ? (uint64_t)s->pid : 0);
+    json_number_or_null(json, "pid", s->pid > 0 ? (uint64_t)s->pid : 0);
     user(json, s->uid);
     json_string(json, "daemon", s->hello.embedded != 0 ? "embedded" : "system");
     json_number(json, "peer_timeout_ms", s->hello.peer_timeout_ms);
@@ -332,7 +324,7 @@ static void show_totals(struct json *json, const struct snapshot *s)
     json_number(json, "events", s->totals.events);
     json_number(json, "longest_step_us", s->totals.longest_step_us);
     json_number(json, "exported_bytes", s->totals.exported_bytes);
-    number_or_null(json, "exported_limit", s->totals.exported_limit);
+    json_number_or_null(json, "exported_limit", s->totals.exported_limit);
     json_number(json, "segments", s->totals.segments);
     json_number(json, "segments_limit", s->totals.segments_limit);
     show_refusal(json, &s->totals.refusal);
@@ -346,7 +338,17 @@ static void show_notes(struct json *json, const struct snapshot *s)
     json_close(json, '[');
 }
 
-static void show_one(struct json *json, const struct snapshot *s, unsigned sections)
+static const struct {
+    unsigned section;
+    void (*show)(struct json *json, const struct snapshot *s);
+} sections[] = {
+    {SECTION_CONTROLLERS, show_controllers}, {SECTION_CONTROLLERS, show_failed},
+    {SECTION_TOPOLOGY, show_topology},       {SECTION_LINKS, show_links},
+    {SECTION_SHARES, show_shares},           {SECTION_EXPORTS, show_exports},
+    {SECTION_IMPORTS, show_imports},         {SECTION_INTERRUPTS, show_interrupts},
+};
+
+static void show_one(struct json *json, const struct snapshot *s, unsigned wanted)
 {
     json_open(json, NULL, '{');
     json_number(json, "node", s->node);
@@ -357,22 +359,9 @@ static void show_one(struct json *json, const struct snapshot *s, unsigned secti
         return;
     }
     show_totals(json, s);
-    if ((sections & SECTION_CONTROLLERS) != 0) {
-        show_controllers(json, s);
-        show_failed(json, s);
-    }
-    if ((sections & SECTION_TOPOLOGY) != 0)
-        show_topology(json, s);
-    if ((sections & SECTION_LINKS) != 0)
-        show_links(json, s);
-    if ((sections & SECTION_SHARES) != 0)
-        show_shares(json, s);
-    if ((sections & SECTION_EXPORTS) != 0)
-        show_exports(json, s);
-    if ((sections & SECTION_IMPORTS) != 0)
-        show_imports(json, s);
-    if ((sections & SECTION_INTERRUPTS) != 0)
-        show_interrupts(json, s);
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        if ((wanted & sections[i].section) != 0)
+            sections[i].show(json, s);
     show_notes(json, s);
     json_close(json, '{');
 }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Copies between a segment and memory of the process: memcpy(), except where this processor has a
- * better way for the length.
+/** @file Copies between a segment and memory of the process: memcpy(), except where this processor
+ *  has a better way for the length.
  *
- * Some C libraries (glibc before 2.40) copy from about 2 KiB on by `rep movsb` on every processor
- * that calls it fast. On AMD's it takes a fifth longer than a loop of vector instructions, begins
- * only after all that precedes it, and takes 13 to 30 times as long if the target is not aligned
- * like the source.
- */
+ *  Some C libraries (glibc before 2.40) copy from about 2 KiB on by `rep movsb` on every processor
+ *  that calls it fast. On AMD's it takes a fifth longer than a loop of vector instructions, begins
+ *  only after all that precedes it, and takes 13 to 30 times as long if the target is not aligned
+ *  like the source. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * shm, import half: the whole segment is mapped once at connect; put and get are copies.
+/** @file shm, import half: the whole segment is mapped once at connect; put and get are copies.
  *
- * No transfer and no barrier makes a system call. The other side may read and write the same bytes
- * at the same time, which is what shared memory is for; what that means for the contents is agreed
- * between the programs by barriers and events, so the copies here are not data races to report.
- */
+ *  No transfer and no barrier makes a system call. The other side may read and write the same bytes
+ *  at the same time, which is what shared memory is for; what that means for the contents is agreed
+ *  between the programs by barriers and events, so the copies here are not data races to report. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * shm, node half: extents are sealed memfds, an offer is their descriptors.
+/** @file shm, node half: extents are sealed memfds, an offer is their descriptors.
  *
- * A descriptor is the right: the read-only one is a file description of its own that was opened
- * for reading, so that the kernel refuses a writable mapping and any mprotect() that would make
- * one. The mode of the memfd keeps others than its owner and root from opening it anew through
- * /proc with more than they were given.
- */
+ *  A descriptor is the right: the read-only one is a file description of its own that was opened
+ *  for reading, so that the kernel refuses a writable mapping and any mprotect() that would make
+ *  one. The mode of the memfd keeps others than its owner and root from opening it anew through
+ *  /proc with more than they were given. */
 #include "base/descriptor.h"
 #include "transport/shm/shm.h"
 

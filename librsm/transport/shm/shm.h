@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * What the two halves of the shm transport share: the layout of an offer, and their tables.
+/** @file What the two halves of the shm transport share: the layout of an offer, and their tables.
  *
- * An offer's blob is one entry for each descriptor, in the order of the segment: where in that
- * memfd the piece lies. With no rights there is neither entry nor descriptor.
- */
+ *  An offer's blob is one entry for each descriptor, in the order of the segment: where in that
+ *  memfd the piece lies. With no rights there is neither entry nor descriptor. */
 #pragma once
 
 #include "base/codec.h"

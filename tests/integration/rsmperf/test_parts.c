@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "beside.h"
+#include "programs.h"
 #include "cmocka_all.h"
 #include "json.h"
-#include "perftest.h"
 #include "samples.h"
 
 static struct samples *make(unsigned count, double first, double step)

@@ -132,9 +132,8 @@ void side_start(struct side *side, const char *munge)
     char why[256];
     const struct rsmd_cluster_user user = {side, on_up, on_down, on_message, is_busy};
     side->in_call = true;
-    side->cluster =
-        rsmd_cluster_start_with(base, &side->conf, side->node, &user,
-                                munge != NULL ? munge : RSMD_MUNGE_LIBRARY, why, sizeof why);
+    side->cluster = rsmd_cluster_start(base, &side->conf, side->node, &user,
+                                       munge != NULL ? munge : RSMD_MUNGE_LIBRARY, why, sizeof why);
     side->in_call = false;
     if (side->cluster == NULL)
         fail_msg("%s", why);

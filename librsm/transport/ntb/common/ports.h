@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The kinds of bridges that this module knows: one, the kernel module's. Tests build the
- * module with one more (tests/ivshmem), which needs neither hardware nor a kernel module.
- */
+/** @file The kinds of bridges that this module knows: one, the kernel module's. Tests build the
+ *  module with one more (tests/ivshmem), which needs neither hardware nor a kernel module. */
 #pragma once
 
 /** A port has a half in rsmd, which makes descriptors, and a half in the processes that get

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The status page of an import: the port writes it, the kernel module for its own, and the
- * importing process maps it read-only. A barrier is judged by this page and by the canary, which
- * is a word in the other host's memory (import/barrier.h).
+/** @file The status page of an import: the port writes it, the kernel module for its own, and the
+ *  importing process maps it read-only. A barrier is judged by this page and by the canary, which
+ *  is a word in the other host's memory (import/barrier.h).
  *
- * The layout is that of struct rsm_ntb_status of the kernel module.
- */
+ *  The layout is that of struct rsm_ntb_status of the kernel module. */
 #pragma once
 
 #include <stdint.h>

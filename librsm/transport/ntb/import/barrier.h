@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Whether what was stored through a window has arrived. A read of the canary pushes all earlier
- * stores in front of it to the other host; what it reads says whether that host still is what it
- * was, and the status page what this host knows of the link. See struct ntb_status.
- */
+/** @file Whether what was stored through a window has arrived. A read of the canary pushes all
+ *  earlier stores in front of it to the other host; what it reads says whether that host still is
+ *  what it was, and the status page what this host knows of the link. See struct ntb_status. */
 #pragma once
 
 #include <stdatomic.h>

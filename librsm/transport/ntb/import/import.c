@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * ntb, import half: the segment is mapped once at connect; put and get are copies through that
- * mapping. No transfer and no barrier makes a system call.
- */
+/* ntb, import half: the segment is mapped once at connect; put and get are copies through that
+ * mapping. No transfer and no barrier makes a system call. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

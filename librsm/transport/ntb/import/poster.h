@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * A port's half in the processes that import: how they signal the exporter. No daemon has
- * a part in it.
- */
+/** @file A port's half in the processes that import: how they signal the exporter. No daemon has a
+ *  part in it. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Which parts of a pool are in use. Knows neither memory nor hardware. Not thread-safe: the window
- * calls it under its lock. Each operation takes time logarithmic in the number of parts.
- */
+/** @file Which parts of a pool are in use. Knows neither memory nor hardware. Not thread-safe: the
+ *  window calls it under its lock. Each operation takes time logarithmic in the number of parts. */
 #pragma once
 
 #include <bsd/sys/tree.h> /* macros alone: libbsd itself is not needed */

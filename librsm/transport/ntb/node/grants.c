@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Offers. One to an importer of the other host is a grant: where the segment lies in this pool, in
+/* Offers. One to an importer of the other host is a grant: where the segment lies in this pool, in
  * which session. It holds its extents until the importer's node says that the import has ended. One
- * to an importer of this host is a ticket for the memory itself.
- */
+ * to an importer of this host is a ticket for the memory itself. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

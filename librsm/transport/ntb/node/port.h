@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * What the window layer needs of a bridge. port_chardev.c has it of the kernel module;
- * common/ports.h names the ports of this module.
+/** @file What the window layer needs of a bridge. port_chardev.c has it of the kernel module;
+ *  common/ports.h names the ports of this module.
  *
- * A port shows a pool of memory to the other host and the other host's pool to this one. It says
- * which session there is; it makes memory of ranges that the window layer has chosen, and keeps
- * them busy after their end for as long as importers of the other host may still have them.
+ *  A port shows a pool of memory to the other host and the other host's pool to this one. It says
+ *  which session there is; it makes memory of ranges that the window layer has chosen, and keeps
+ *  them busy after their end for as long as importers of the other host may still have them.
  *
- * extent_*() and info() may be called by any thread; everything else by one at a time.
- */
+ *  extent_*() and info() may be called by any thread; everything else by one at a time. */
 #pragma once
 
 #include "rsm/transport.h"

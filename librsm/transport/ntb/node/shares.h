@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * What each user has of what a bridge has little of, and how much he may have.
+/** @file What each user has of what a bridge has little of, and how much he may have.
  *
- * A range of the pool belongs to a user's share from before it is made until it can be used
- * again, however long a process keeps a descriptor or the other host an import. So does the
- * counter of a connection until the other host has released it.
+ *  A range of the pool belongs to a user's share from before it is made until it can be used again,
+ *  however long a process keeps a descriptor or the other host an import. So does the counter of a
+ *  connection until the other host has released it.
  *
- * Root and the daemon's own user are bound by the total alone, for which nothing needs an account.
+ *  Root and the daemon's own user are bound by the total alone, for which nothing needs an account.
  *
- * Constant time. The caller has a lock.
- */
+ *  Constant time. The caller has a lock. */
 #pragma once
 
 #define HASH_NONFATAL_OOM 1

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The window layer: extents in the pool, grants to importers of the other host, imports from there,
- * and the epochs in which they hold. The port deals with the hardware.
+/** @file The window layer: extents in the pool, grants to importers of the other host, imports from
+ *  there, and the epochs in which they hold. The port deals with the hardware.
  *
- * The memory of an extent is a range of the pool; or, if the port can pin and rsm.conf enables it,
- * a memfd whose pages the port shows at a range behind the pool: in place. The other host sees no
- * difference.
+ *  The memory of an extent is a range of the pool; or, if the port can pin and rsm.conf enables it,
+ *  a memfd whose pages the port shows at a range behind the pool: in place. The other host sees no
+ *  difference.
  *
- * The life of an extent's range: made; given up by rsmd; quarantined until every grant of it has
- * been released, which means that the importer's node has ended the import, and until the port
- * reports that no process of this host has it; then zeroed by the port and free. Until then its
- * user's share is charged.
+ *  The life of an extent's range: made; given up by rsmd; quarantined until every grant of it has
+ *  been released, which means that the importer's node has ended the import, and until the port
+ *  reports that no process of this host has it; then zeroed by the port and free. Until then its
+ *  user's share is charged.
  *
- * Any thread makes and frees extents; all else runs on rsmd's main thread.
- */
+ *  Any thread makes and frees extents; all else runs on rsmd's main thread. */
 #pragma once
 
 #include <pthread.h>

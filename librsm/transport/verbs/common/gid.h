@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Which address of a RoCE port to use. Index 0 of its table is the link-local RoCE v1 address more
- * often than not, which no router forwards and many peers do not answer.
- */
+/** @file Which address of a RoCE port to use. Index 0 of its table is the link-local RoCE v1
+ *  address more often than not, which no router forwards and many peers do not answer. */
 #pragma once
 
 #include <stdbool.h>

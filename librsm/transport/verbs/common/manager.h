@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The kernel's connection manager on a device, and its failure on soft-RoCE. All its messages leave
- * by one queue pair (GSI). On soft-RoCE that queue pair fails when the network does not take a
- * message, and stays failed: the device then answers no peer until it is made again.
- */
+/** @file The kernel's connection manager on a device, and its failure on soft-RoCE. All its
+ *  messages leave by one queue pair (GSI). On soft-RoCE that queue pair fails when the network does
+ *  not take a message, and stays failed: the device then answers no peer until it is made again. */
 #pragma once
 
 #include <linux/netlink.h>

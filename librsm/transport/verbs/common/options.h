@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The options of a controller on verbs: words NAME=VALUE of rsm.conf's `options`, separated by
- * commas or spaces. doc/verbs.md says what each is good for.
- */
+/** @file The options of a controller on verbs: words NAME=VALUE of rsm.conf's `options`, separated
+ *  by commas or spaces. doc/verbs.md says what each is good for. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * Making a reliable queue pair and bringing it up by hand, for both halves: librdmacm alone would
- * leave the time-out, the retries and the MTU to what the kernel thinks best.
- */
+/** @file Making a reliable queue pair and bringing it up by hand, for both halves: librdmacm alone
+ *  would leave the time-out, the retries and the MTU to what the kernel thinks best. */
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The messages between the two halves of the verbs transport.
+/** @file The messages between the two halves of the verbs transport.
  *
- * The node's offer has the address where it listens and the token that opens the connection. The
- * importer sends the token in the private data of its connection request. The node accepts, binds
- * the memory windows to that connection and sends a grant: one address and key for each piece. From
- * then on the importer accesses the memory by itself; the node only returns credits for the signals
- * (writes with immediate data) it has taken. Either side ends the connection by disconnecting.
+ *  The node's offer has the address where it listens and the token that opens the connection. The
+ *  importer sends the token in the private data of its connection request. The node accepts, binds
+ *  the memory windows to that connection and sends a grant: one address and key for each piece.
+ *  From then on the importer accesses the memory by itself; the node only returns credits for the
+ *  signals (writes with immediate data) it has taken. Either side ends the connection by
+ *  disconnecting.
  *
- * Signals of the exporter go the other way, as sends with immediate data and without payload. The
- * importer arms them first, and the next one is sent when the importer has acknowledged the last.
- * They are sends, because a write would need memory of the importer that others may write to. A
- * node that supports this sets a bit in `capabilities`, where earlier versions had zeros; the
- * importer arms nothing at other nodes, and ignores bits that it does not know.
+ *  Signals of the exporter go the other way, as sends with immediate data and without payload. The
+ *  importer arms them first, and the next one is sent when the importer has acknowledged the last.
+ *  They are sends, because a write would need memory of the importer that others may write to. A
+ *  node that supports this sets a bit in `capabilities`, where earlier versions had zeros; the
+ *  importer arms nothing at other nodes, and ignores bits that it does not know.
  *
- * All of it is little-endian and decoded with bounds; the decoders below accept only what an honest
- * half of this version would have written.
- */
+ *  All of it is little-endian and decoded with bounds; the decoders below accept only what an
+ *  honest half of this version would have written. */
 #pragma once
 
 #include <stdbool.h>

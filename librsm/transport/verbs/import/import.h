@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The import half's port and connections, shared by its files: import.c (port, table), local.c
- * (registered memory), connect.c (making and ending connections), sendq.c (posting and waiting),
- * receive.c (messages of the node and signals of the exporter), stream.c (moving a vector),
- * transfer.c (the transfers of the table), work.c (transfers whose end is reported).
+/** @file The import half's port and connections, shared by its files: import.c (port, table),
+ *  local.c (registered memory), connect.c (making and ending connections), sendq.c (posting and
+ *  waiting), receive.c (messages of the node and signals of the exporter), stream.c (moving a
+ *  vector), transfer.c (the transfers of the table), work.c (transfers whose end is reported).
  *
- * There is no thread: a thread that waits polls for all. Messages of the node complete on another
- * queue than posted work requests, so transfers do not poll it, and only signals wake threads that
- * wait for them. Each connection has one lock, which is released while a thread sleeps, spins or
- * copies, because the caller's memory may be a mapping whose fault another connection has to serve.
+ *  There is no thread: a thread that waits polls for all. Messages of the node complete on another
+ *  queue than posted work requests, so transfers do not poll it, and only signals wake threads that
+ *  wait for them. Each connection has one lock, which is released while a thread sleeps, spins or
+ *  copies, because the caller's memory may be a mapping whose fault another connection has to
+ *  serve.
  *
- * The mapping engine calls transfers, order, complete and health from a SIGSEGV handler. They
- * allocate nothing if verbs_may_allocate() returns false, and are no cancellation points.
- */
+ *  The mapping engine calls transfers, order, complete and health from a SIGSEGV handler. They
+ *  allocate nothing if verbs_may_allocate() returns false, and are no cancellation points. */
 #pragma once
 
 #include <pthread.h>

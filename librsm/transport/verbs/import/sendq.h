@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * What has been posted on a connection, and what of it has happened. A reliable connection executes
- * and completes in order, so a completion stands for everything posted before it; and its first
- * failure is its last: nothing behind it happens.
+/** @file What has been posted on a connection, and what of it has happened. A reliable connection
+ *  executes and completes in order, so a completion stands for everything posted before it; and its
+ *  first failure is its last: nothing behind it happens.
  *
- * The caller holds the connection's lock.
- */
+ *  The caller holds the connection's lock. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Transfers. Everything is a vector: put and get are one of one entry, elements are cut into work
+/* Transfers. Everything is a vector: put and get are one of one entry, elements are cut into work
  * requests of their width. A vector becomes chains of work requests: small writes carry their bytes
  * with them, registered memory is transferred in place, and the rest goes through the slots of the
- * bounce pool, so that one is copied while others are in flight.
- */
+ * bounce pool, so that one is copied while others are in flight. */
 #include <string.h>
 
 #include "transport/verbs/import/stream.h"

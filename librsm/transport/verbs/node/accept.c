@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What the fabric reports to the node: incoming connections, signals, losses. The upcalls to rsmd
+/* What the fabric reports to the node: incoming connections, signals, losses. The upcalls to rsmd
  * come at the end of a step, when no offer is in use, because rsmd may revoke any offer when it is
- * notified of one.
- */
+ * notified of one. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

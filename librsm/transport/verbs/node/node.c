@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * verbs, node half: rsmd owns the port, the registered memory and the listener. An importer's
- * reads and writes are executed by the device; the daemon sees the connection come and go, and the
- * signals.
- */
+/* verbs, node half: rsmd owns the port, the registered memory and the listener. An importer's reads
+ * and writes are executed by the device; the daemon sees the connection come and go, and the
+ * signals. */
 #include "transport/verbs/node/node.h"
 
 #include <errno.h>

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The node half's port and offers, shared by its files: node.c (port, extents), offer.c (making and
- * ending them), accept.c (connections that come in), grant.c (keys for one connection), notify.c
- * (signals of the exporter).
+/** @file The node half's port and offers, shared by its files: node.c (port, extents), offer.c
+ *  (making and ending them), accept.c (connections that come in), grant.c (keys for one
+ *  connection), notify.c (signals of the exporter).
  *
- * rsmd's one thread runs all of it, but for extents: the pool has a thread of its own, and rsmd
- * makes and frees extents in any. What a connection needs of the device is made in another thread
- * (verbs_grant_prepare()). Until that is done (`preparing`), nothing else looks at it.
- */
+ *  rsmd's one thread runs all of it, but for extents: the pool has a thread of its own, and rsmd
+ *  makes and frees extents in any. What a connection needs of the device is made in another thread
+ *  (verbs_grant_prepare()). Until that is done (`preparing`), nothing else looks at it. */
 #pragma once
 
 #define HASH_NONFATAL_OOM 1

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * The extents of a node's port: shareable memory that is registered with the device, made ahead of
- * need by a thread of its own, because registering takes long and rsmd serves everybody from one.
+/** @file The extents of a node's port: shareable memory that is registered with the device, made
+ *  ahead of need by a thread of its own, because registering takes long and rsmd serves everybody
+ *  from one.
  *
- * An extent that has been handed out is never handed out again: the process that had its descriptor
- * may still have it mapped.
- */
+ *  An extent that has been handed out is never handed out again: the process that had its
+ *  descriptor may still have it mapped. */
 #pragma once
 
 #include <infiniband/verbs.h>

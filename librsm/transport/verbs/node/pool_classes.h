@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/**
- * @file
- * How many extents of each size to keep registered in advance. Only counts: the caller makes and
- * drops extents as it returns.
+/** @file How many extents of each size to keep registered in advance. Only counts: the caller makes
+ *  and drops extents as it returns.
  *
- * Sizes are pages times 4, 5, 6 or 7 times a power of two (and 1, 2, 3), so that at most a fifth of
- * an extent is unused. The pool begins with a few of the small sizes and follows the demand: a
- * request that finds none raises the number kept of its size. When the budget is used up, the size
- * that was requested longest ago is reduced.
- */
+ *  Sizes are pages times 4, 5, 6 or 7 times a power of two (and 1, 2, 3), so that at most a fifth
+ *  of an extent is unused. The pool begins with a few of the small sizes and follows the demand: a
+ *  request that finds none raises the number kept of its size. When the budget is used up, the size
+ *  that was requested longest ago is reduced. */
 #pragma once
 
 #include <stdbool.h>

@@ -421,11 +421,11 @@ static void without_the_library_there_is_no_start(void **state)
     char why[256];
     const struct rsmd_cluster_user user = {.context = &one};
     side_configure(&one, 1, 2, "[cluster]\nauth = munge\n");
-    assert_null(rsmd_cluster_start_with(links_base(), &one.conf, 1, &user, "libno-munge.so.2", why,
-                                        sizeof why));
+    assert_null(
+        rsmd_cluster_start(links_base(), &one.conf, 1, &user, "libno-munge.so.2", why, sizeof why));
     assert_non_null(strstr(why, "auth = munge needs libno-munge.so.2: "));
     assert_null(
-        rsmd_cluster_start_with(links_base(), &one.conf, 1, &user, "libc.so.6", why, sizeof why));
+        rsmd_cluster_start(links_base(), &one.conf, 1, &user, "libc.so.6", why, sizeof why));
     assert_non_null(strstr(why, "it has no munge_ctx_create"));
     rsmd_conf_free(&one.conf);
 }

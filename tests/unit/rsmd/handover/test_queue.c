@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "handover/queue.h"
+#include "handover/internal.h"
 
 enum { MANY = 30000 };
 

@@ -20,7 +20,7 @@ static struct rsmd_generation_table *table;
 static int make_table(void **state)
 {
     (void)state;
-    return rsmd_generation_table_create(&table) == RSM_ST_OK ? 0 : -1;
+    return rsmd_generation_table_create(&table, false) == RSM_ST_OK ? 0 : -1;
 }
 
 static int free_table(void **state)
@@ -101,7 +101,7 @@ static void hold_for_ever(int socket)
 {
     struct rsmd_generation_table *own;
     struct rsm_packet_fds fds = {.count = 1};
-    if (rsmd_generation_table_create(&own) != RSM_ST_OK ||
+    if (rsmd_generation_table_create(&own, false) != RSM_ST_OK ||
         rsmd_generation_table_own(own) != RSM_ST_OK)
         _exit(1);
     fds.fds[0] = rsmd_generation_table_fd(own);
@@ -146,7 +146,7 @@ static void orderly_end_of_the_holder(void **state)
 {
     (void)state;
     struct rsmd_generation_table *own;
-    assert_int_equal(rsmd_generation_table_create(&own), RSM_ST_OK);
+    assert_int_equal(rsmd_generation_table_create(&own, false), RSM_ST_OK);
     struct rsm_generation_table *seen =
         mmap(NULL, sizeof *seen, PROT_READ, MAP_SHARED, rsmd_generation_table_fd(own), 0);
     assert_ptr_not_equal(seen, MAP_FAILED);
@@ -178,7 +178,7 @@ static void left_and_taken_over(void **state)
 {
     (void)state;
     struct rsmd_generation_table *first, *next;
-    assert_int_equal(rsmd_generation_table_create_lasting(&first), RSM_ST_OK);
+    assert_int_equal(rsmd_generation_table_create(&first, true), RSM_ST_OK);
     struct rsm_generation_table *seen = map_lasting(first);
     assert_int_equal(rsmd_generation_table_own(first), RSM_ST_OK);
     /* Not while somebody has it. */
@@ -203,7 +203,7 @@ static void no_successor_comes_in_time(void **state)
 {
     (void)state;
     struct rsmd_generation_table *first;
-    assert_int_equal(rsmd_generation_table_create_lasting(&first), RSM_ST_OK);
+    assert_int_equal(rsmd_generation_table_create(&first, true), RSM_ST_OK);
     struct rsm_generation_table *seen = map_lasting(first);
     atomic_store(&seen->alive, RSM_GENERATION_TABLE_LEFT | (second() + 60));
     assert_true(rsm_generation_table_is_owned(seen));
