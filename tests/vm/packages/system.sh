@@ -5,7 +5,7 @@
 # names:
 #   1. a minimal Debian of this host's release, with an SSH server and nftables, and with the kernel modules that a host
 #      has, but with nothing that librsm needs;
-#   2. a package repository: the .debs of PACKAGES, the same as release 0.1.0-0 (the release before), and Debian's packages that
+#   2. a package repository: the .debs of PACKAGES, the same as release 1.0.0-0 (the release before), and Debian's packages that
 #      they and doc/two-hosts.md install. Machines have no other network than the one between them.
 # Both are kept in CACHE until what they are made of changes. Only root can make them. Needs the apt mirror ($RSM_MIRROR, or
 # http://deb.debian.org/debian) the first time. KERNEL is the version and MODULES the folder lib/modules/KERNEL is in.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # test.sh RUN_OPTIONS... SCRIPT: run SCRIPT in lab machines that run systemd, with the packages of build/package
-# ($RSM_PACKAGES) in /packages/new, the same as release 0.1.0-0 in /packages/before, in /lab/programs two programs that
+# ($RSM_PACKAGES) in /packages/new, the same as release 1.0.0-0 in /packages/before, in /lab/programs two programs that
 # were compiled with these packages, prog (debian/tests/prog.c) and load (load.c), and what page.py finds in doc/two-hosts.md.
 set -eu
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
