@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 
+#include "base/fence.h"
 #include "transport/tcp/import/import.h"
 
 enum {
@@ -326,7 +327,7 @@ static enum rsm_status finish(struct reader *r, enum rsm_status status)
 {
     while (status == RSM_ST_OK && r->under_way > 0)
         status = take_data(r);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    rsm_fence_acquire();
     return status != RSM_ST_OK ? status : r->failed;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #include "base/elements.h"
+#include "base/fence.h"
 #include "transport/tcp/server/server.h"
 
 enum progress {
@@ -182,7 +183,7 @@ static void begin_write(struct tcp_link *link)
     link->refused = check(link, RSM_RIGHT_WRITE) != RSM_ST_OK;
     link->failed += link->refused;
     link->in_frame = true;
-    __atomic_thread_fence(__ATOMIC_RELEASE); /* behind what was written before */
+    rsm_fence_full(); /* behind what was written before */
 }
 
 static void begin_read(struct tcp_link *link)
@@ -197,7 +198,7 @@ static void begin_read(struct tcp_link *link)
         else
             link->out_elems = link->frame.length;
     }
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* the memory is read behind the request's arrival */
+    rsm_fence_full(); /* the memory is read behind the request's arrival */
     answer(link, &reply);
 }
 
@@ -230,7 +231,7 @@ static enum progress begin_request(struct tcp_server *server, struct tcp_link *l
         /* A signal is on its way to rsmd before its importer can report anything behind it. */
         if (link->grant->unreported)
             tcp_server_report(server);
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        rsm_fence_full();
         answer_done(link, link->frame.id, RSM_ST_OK);
         return GOES_ON;
     default:
