@@ -74,7 +74,8 @@ static enum rsm_status import_connect(struct rsm_port *port, const struct rsm_of
         return RSM_ST_NO_MEMORY;
     conn->base.caps = port->caps;
     conn->options = &tcp_port_of(port)->options;
-    conn->socket = conn->signals = conn->signal_socket = -1;
+    conn->socket = conn->signals = -1;
+    atomic_init(&conn->signal_socket, -1);
     pthread_mutex_init(&conn->lock, NULL);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
     enum rsm_status status = connect_by(conn, offer);

@@ -34,8 +34,8 @@ struct tcp_conn {
     uint32_t id;     /**< of the latest request that is answered */
     uint64_t failed; /**< as the latest DONE says */
 
-    int signals;       /**< epoll instance of signal_socket, -1: none yet */
-    int signal_socket; /**< -1: not armed */
+    int signals;              /**< epoll instance of signal_socket, -1: none yet */
+    atomic_int signal_socket; /**< -1: not armed */
     uint8_t signal_bytes[TCP_FRAME_BYTES];
     uint32_t signal_got;
 };

@@ -27,21 +27,23 @@ static enum rsm_status signals_arm(struct rsm_conn *base)
     enum rsm_status status = tcp_stream_open(conn, TCP_STREAM_SIGNALS, conn->signal_token, &socket);
     if (status != RSM_ST_OK)
         return status;
-    if (epoll_ctl(conn->signals, EPOLL_CTL_ADD, socket, &readable) != 0) {
-        tcp_stream_close(socket);
-        return rsmcore_status_from_errno(errno);
-    }
-    conn->signal_socket = socket;
-    return RSM_ST_OK;
+    atomic_store(&conn->signal_socket, socket); /* before another thread can be told of it */
+    if (epoll_ctl(conn->signals, EPOLL_CTL_ADD, socket, &readable) == 0)
+        return RSM_ST_OK;
+    status = rsmcore_status_from_errno(errno);
+    atomic_store(&conn->signal_socket, -1);
+    tcp_stream_close(socket);
+    return status;
 }
 
 static enum rsm_status signals_poll(struct rsm_conn *base, struct rsm_signals *taken)
 {
     struct tcp_conn *conn = tcp_conn_of(base);
+    int socket = atomic_load(&conn->signal_socket);
     *taken = (struct rsm_signals){0, false};
-    if (conn->signal_socket < 0)
+    if (socket < 0)
         return RSM_ST_OK;
-    ssize_t got = recv(conn->signal_socket, conn->signal_bytes + conn->signal_got,
+    ssize_t got = recv(socket, conn->signal_bytes + conn->signal_got,
                        TCP_FRAME_BYTES - conn->signal_got, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return RSM_ST_OK;
@@ -64,10 +66,11 @@ static void signals_acknowledge(struct rsm_conn *base)
     struct tcp_conn *conn = tcp_conn_of(base);
     const struct tcp_frame frame = {.type = TCP_TAKEN};
     uint8_t bytes[TCP_FRAME_BYTES];
+    int socket = atomic_load(&conn->signal_socket);
     tcp_frame_encode(&frame, bytes);
-    if (conn->signal_socket >= 0 && send(conn->signal_socket, bytes, sizeof bytes,
-                                         MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)sizeof bytes)
-        (void)shutdown(conn->signal_socket, SHUT_RDWR);
+    if (socket >= 0 &&
+        send(socket, bytes, sizeof bytes, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)sizeof bytes)
+        (void)shutdown(socket, SHUT_RDWR);
 }
 
 const struct rsm_signal_ops tcp_signal_ops = {
