@@ -70,5 +70,5 @@ if [ "${REPRODUCE-}" = yes ]; then
     echo "a second build, at another place, gave the same packages"
     rm -rf "$folder/another-place"
 fi
-rm -f "$folder"/*.deb
+rm -f "$folder"/*.deb "$folder"/*.dsc "$folder"/*.changes "$folder"/*.buildinfo "$folder"/*.tar.xz # of an earlier version, too
 cp "$folder"/first/*.deb "$folder"/first/*.dsc "$folder"/first/*.changes "$folder"/first/*.buildinfo "$folder"/first/*.tar.* "$folder"

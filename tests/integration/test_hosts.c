@@ -379,6 +379,7 @@ TEST(test_importers_leave_descriptors)
     struct actor *greedy[GREEDY];
     unsigned connected = 0;
     uid_t uid = geteuid() == 0 ? LOCAL_UID : geteuid();
+    world = *state;
     hosts_split(world, hosts);
     daemons[1] = host_start(world, 2);
     world->daemon_descriptors = FEW_DESCRIPTORS;
