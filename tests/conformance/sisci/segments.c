@@ -311,6 +311,9 @@ CONFORMANCE(S, 39, "memory of the program is shared both ways")
     S_OK(b, map, .size = SIZE);
     HOLDS(S_ASK(b, peek, .offset = 8).value == 5);
     S_OK(b, poke, .offset = 16, .value = 6);
+    /* SCIFlush() sends the store on its way, and does not wait for its arrival. */
+    for (int ms = 0; ms < 1000 && *(volatile uint8_t *)(memory + 16) != 6; ms++)
+        usleep(1000);
     HOLDS(memory[16] == 6);
     SUCCEEDS(SCIRemoveSegment, segment, 0);
     HOLDS(memory[8] == 5 && memory[16] == 6);
