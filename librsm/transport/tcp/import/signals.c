@@ -27,7 +27,7 @@ static enum rsm_status signals_arm(struct rsm_conn *base)
     enum rsm_status status = tcp_stream_open(conn, TCP_STREAM_SIGNALS, conn->signal_token, &socket);
     if (status != RSM_ST_OK)
         return status;
-    atomic_store(&conn->signal_socket, socket); /* before another thread can be told of it */
+    atomic_store(&conn->signal_socket, socket); /* before another thread polls it */
     if (epoll_ctl(conn->signals, EPOLL_CTL_ADD, socket, &readable) == 0)
         return RSM_ST_OK;
     status = rsmcore_status_from_errno(errno);
