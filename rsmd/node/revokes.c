@@ -45,8 +45,8 @@ struct ending {
 
 struct rsmd_revokes {
     struct event *late;       /* timer: of the oldest */
-    struct ending *endings;   /* all, as a list ... ... */
-    struct ending *by_offer;  /* ... and as a table */
+    struct ending *endings;   /* all, the oldest first */
+    struct ending *by_offer;  /* the same, by made */
     struct segment *segments; /* by export_id */
 };
 

@@ -22,13 +22,19 @@ enum { BACKLOG = 128 };
 
 /* ------------------------------------------------------------------ port */
 
+/* A node without an address is served on this host alone. */
+static const char *host_of(const struct rsm_controller_info *info,
+                           const struct tcp_options *options)
+{
+    if (options->address[0] != '\0')
+        return options->address;
+    return info->address != NULL && info->address[0] != '\0' ? info->address : "127.0.0.1";
+}
+
 static bool find_address(const struct rsm_controller_info *info, const struct tcp_options *options,
                          struct tcp_address *address)
 {
-    const char *host = options->address[0] != '\0' ? options->address
-                       : info->address != NULL     ? info->address
-                                                   : "";
-    return tcp_address_find(host, (uint16_t)options->port, address);
+    return tcp_address_find(host_of(info, options), (uint16_t)options->port, address);
 }
 
 /* A predecessor that hands over still has the port, so it can be shared by sockets of this user. */
@@ -59,8 +65,7 @@ static bool open_listener(struct tcp_node_port *port, const struct rsm_controlle
     address.length = sizeof address.u;
     if (port->listener < 0 || getsockname(port->listener, &address.u.any, &address.length) != 0) {
         rsm_log_error("tcp: %s: cannot listen at %s port %u: %s", info->name,
-                      port->options.address[0] != '\0' ? port->options.address : info->address,
-                      port->options.port, strerror(errno));
+                      host_of(info, &port->options), port->options.port, strerror(errno));
         return false;
     }
     port->port = tcp_address_port(&address);
