@@ -51,9 +51,10 @@ TEST_ALONE(values_of_other_formats)
 
 TEST_ALONE(numbers_of_adapters)
 {
-    rsmd_conf_defaults(&conf);
-    assert_string_equal(rsmd_conf_adapter(&conf, 0)->name, "sci0");
-    assert_null(rsmd_conf_adapter(&conf, 1));
+    struct rsmd_conf defaults;
+    rsmd_conf_defaults(&defaults);
+    assert_string_equal(rsmd_conf_adapter(&defaults, 0)->name, "sci0");
+    assert_null(rsmd_conf_adapter(&defaults, 1));
     assert_true(parse("[controller a]\ntransport = shm\n[controller b]\ntransport = shm\n"));
     assert_string_equal(rsmd_conf_adapter(&conf, 0)->name, "a");
     assert_string_equal(rsmd_conf_adapter(&conf, 1)->name, "b");
