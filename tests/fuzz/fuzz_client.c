@@ -16,7 +16,7 @@ enum {
     EXPORTS = 2,
     IMPORTS = 3,
     LENGTH = 2 * 4096,
-    CALLS_MAX = 40,
+    CALLS_MAX = 20,
     SCRIPT = 64, /* bytes of the program's part at most */
     OWN_MOST_MS = 150,
     CALL_MOST_MS = 65000, /* by the clock: the longest time-out that a client believes, and a bit */
