@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/probe.h"
 #include "core/target.h"
+#include "transport/best.h"
 #include "transport/generic.h"
 #include "transport/instance.h"
 #include "transport/module.h"
@@ -129,7 +130,7 @@ static enum rsm_status connect_transport(struct rsmcore_import *import,
     /* In a child the health of a connection that it must not use is bad. */
     import->is_inheritable = (conn->caps & RSM_CAP_FORK) != 0;
     import->reports_health = !import->is_inheritable || (conn->caps & RSM_CAP_ASYNC) != 0 ||
-                             rsmcore_import_reports_health(ops);
+                             rsmcore_import_reports_health(conn->port->ops);
     import->acquires = conn->ops->acquire != NULL;
     import->inner = conn;
     atomic_store(&import->conn, conn);
@@ -170,9 +171,18 @@ static enum rsm_status build_import(struct rsmcore_import *import,
     return RSM_ST_OK;
 }
 
-static enum rsm_status connect_with(struct rsmcore_controller *controller,
+/* A controller of several transports asks for fewer after one of them could not connect. */
+static bool has_another_way(struct rsmcore_controller *controller,
+                            const struct rsm_connect_request *asked)
+{
+    struct rsm_connect_request now = {.node = asked->node, .address = asked->address};
+    return strcmp(rsmcore_controller_transport(controller), RSMCORE_BEST_NAME) == 0 &&
+           rsmcore_controller_request(controller, &now) == RSM_ST_OK && now.length < asked->length;
+}
+
+static enum rsm_status connect_once(struct rsmcore_controller *controller,
                                     const struct rsm_import_connect_request *request,
-                                    struct rsmcore_import **out)
+                                    struct rsmcore_import **out, bool *again)
 {
     RSM_PROBE4(import_connect, request->node, (uint32_t)request->space, request->segment_id,
                request->rights);
@@ -207,11 +217,26 @@ static enum rsm_status connect_with(struct rsmcore_controller *controller,
 
 drop_connection:
     end_connection(import->control, msg.u.import_connect_reply.import);
+    *again = has_another_way(controller, &asked);
     rsmcore_controller_close(controller);
 release_control:
     rsmcore_control_release(import->control);
 free_import:
     free(import);
+    return status;
+}
+
+static enum rsm_status connect_with(struct rsmcore_controller *controller,
+                                    const struct rsm_import_connect_request *request,
+                                    struct rsmcore_import **out)
+{
+    enum rsm_status status;
+    bool again;
+    unsigned tries = RSMCORE_BEST_PARTS;
+    do {
+        again = false;
+        status = connect_once(controller, request, out, &again);
+    } while (again && --tries > 0);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "transport/instance.h"
 
 #include "base/log.h"
+#include "transport/best.h"
 #include "transport/generic.h"
 
 enum rsm_status rsmcore_port_open(const struct rsm_import_ops *ops,
@@ -44,7 +45,7 @@ enum rsm_status rsmcore_port_request(struct rsm_port *port, struct rsm_connect_r
     return RSM_ST_INVALID;
 }
 
-enum rsm_status rsmcore_conn_open(struct rsm_port *port, const struct rsm_offer *offer,
+static enum rsm_status connect_by(struct rsm_port *port, const struct rsm_offer *offer,
                                   uint64_t size, uint32_t rights, struct rsm_conn **conn)
 {
     struct rsm_conn *made;
@@ -69,6 +70,26 @@ enum rsm_status rsmcore_conn_open(struct rsm_port *port, const struct rsm_offer 
     }
     *conn = made;
     return RSM_ST_OK;
+}
+
+static bool is_of_the_fabric(enum rsm_status status)
+{
+    return status == RSM_ST_UNREACHABLE || status == RSM_ST_TRANSFER || status == RSM_ST_TIMEOUT ||
+           status == RSM_ST_NO_ROUTE;
+}
+
+enum rsm_status rsmcore_conn_open(struct rsm_port *port, const struct rsm_offer *offer,
+                                  uint64_t size, uint32_t rights, struct rsm_conn **conn)
+{
+    struct rsmcore_best_asked asked;
+    struct rsm_offer own = *offer;
+    struct rsm_port *by = rsmcore_best_choose(port, &own, &asked);
+    if (by == NULL)
+        return RSM_ST_PROTOCOL;
+    enum rsm_status status = connect_by(by, &own, size, rights, conn);
+    if (by != port && is_of_the_fabric(status))
+        rsmcore_best_failed(port, by, offer->node);
+    return status;
 }
 
 const struct rsm_completion_ops *rsmcore_conn_completions(const struct rsm_conn *conn)

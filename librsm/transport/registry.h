@@ -14,6 +14,9 @@
 /** The transport that every node has: it needs no hardware and reaches the nodes of one host. */
 #define RSM_TRANSPORT_LOCAL "shm"
 
+/** What the transport `best` tries, in this order, unless a controller's options say otherwise. */
+#define RSM_TRANSPORT_BEST_ORDER "verbs:tcp"
+
 struct rsmcore_registry_entry;
 
 /** What differs between the halves; `entries` and `complaints` start out empty. */

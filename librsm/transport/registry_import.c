@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include "transport/best.h"
 #include "transport/registry.h"
 #include "transport/shm/shm.h"
 
@@ -13,7 +14,7 @@ static enum rsm_status complete(const void *given, void *full)
     return rsmcore_import_ops_complete(given, full);
 }
 
-static const void *const built_in[] = {&rsmcore_shm_import_ops, NULL};
+static const void *const built_in[] = {&rsmcore_shm_import_ops, &rsmcore_best_import_ops, NULL};
 
 static struct rsmcore_registry registry = {
     .half = "import",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/grants.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <stdlib.h>
 
@@ -207,6 +208,7 @@ void rsmd_grant_about(const struct rsmd_grant *grant, struct rsm_inspect_item *i
     const struct rsmd_export *exported = grant->exported;
     item->export_id = exported->id;
     item->length = exported->length;
+    snprintf(item->transport, sizeof item->transport, "%s", grant->made->port->ops->name);
     if (exported->published)
         rsmd_segment_about(&exported->name, item);
 }

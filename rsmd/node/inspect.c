@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rsmstat shows: pages of the exports, connections, links and shares that a client may see. */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -98,6 +99,7 @@ static void fill_export(const struct rsmd_node *node, const struct walk *walk,
     if (item->state != RSM_INSPECT_AVAILABLE)
         item->published = 0;
     memcpy(item->controller, exported->controller->name, sizeof item->controller);
+    snprintf(item->transport, sizeof item->transport, "%s", exported->controller->ops->name);
 }
 
 static void fill_import(const struct rsmd_importer *importer, struct rsm_inspect_item *item)

@@ -8,6 +8,7 @@
 #include "node/refusals.h"
 #include "remote/internal.h"
 #include "node/segment_ids.h"
+#include "transport/best.h"
 
 /* ------------------------------------------------------------------ requests under way */
 
@@ -337,6 +338,7 @@ static void show(const struct rsmd_import *base, struct rsm_inspect_item *item)
         return;
     item->export_id = import->exported.id;
     item->length = import->exported.length;
+    memcpy(item->transport, import->transport, sizeof item->transport);
     rsmd_segment_about(&import->exported.name, item);
 }
 
@@ -402,6 +404,7 @@ static enum rsm_status make_import(const struct rsmd_forward *forward,
     import->exported.id = reply->import;
     import->exported.name = forward->name;
     import->exported.length = reply->length;
+    rsmcore_best_name(reply->transport, reply->blob, reply->blob_len, import->transport);
     HASH_ADD(hh, remote->imports, exported.id, sizeof import->exported.id, import);
     if (import->hh.tbl == NULL) {
         import->exported.id = 0;

@@ -56,6 +56,7 @@ struct rsmd_remote_import {
         struct rsmd_segment_name name;
         uint64_t length;
     } exported;
+    char transport[RSM_TRANSPORT_NAME_MAX]; /* that carries the connection */
     struct rsmd_remote_import *prev, *next; /* of the node: doomed, or disconnect_awaited */
     UT_hash_handle hh;                      /* by exported.id */
 };

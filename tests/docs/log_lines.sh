@@ -19,6 +19,9 @@ librsm/protocol/environment.c 3  # start
 librsm/protocol/runtime.c 11     # start
 librsm/control/spawn.c 7        # not in rsmd
 librsm/protocol/trust.c 1        # of clients; rsmd calls nobody's daemon
+librsm/transport/best.c 2       # opening a controller
+librsm/transport/best_import.c 1        # not in rsmd
+librsm/transport/best_node.c 2  # opening a controller
 librsm/transport/instance_import.c 3    # not in rsmd
 librsm/transport/instance_node.c 1      # a module's table, when it is loaded
 librsm/transport/registry.c 2   # once for each transport

@@ -191,6 +191,7 @@ static void show_item(struct json *json, const struct rsm_inspect_item *item)
         json_string(json, "segment", text);
     }
     json_string(json, "controller", item->controller);
+    json_string(json, "transport", item->transport);
     json_number_or_null(json, "length", item->length);
     json_number(json, "node", item->node);
     json_number_or_null(json, "pid", item->pid);

@@ -262,8 +262,8 @@ static int show_exports(FILE *out, const struct snapshot *s, const struct option
 static int show_imports(FILE *out, const struct snapshot *s, const struct options *options)
 {
     static const char *const headings[] = {
-        "IMPORTED", "#FROM",    "#SIZE",        "#BY",   "~USER", "?#PID", "RIGHTS",
-        "STATE",    "+#EVENTS", "?~CONTROLLER", "+TRAP", "+WHY",  NULL};
+        "IMPORTED", "#FROM",    "#SIZE",        "#BY",        "~USER", "?#PID", "RIGHTS",
+        "STATE",    "+#EVENTS", "?~CONTROLLER", "+TRANSPORT", "+TRAP", "+WHY",  NULL};
     struct table table;
     char text[TEXT_BYTES];
     table_begin(&table, headings, style(options));
@@ -285,6 +285,7 @@ static int show_imports(FILE *out, const struct snapshot *s, const struct option
         table_color(&table, item->export_id == 0 ? TABLE_RED : TABLE_PLAIN);
         table_cell(&table, "%" PRIu32, item->pending);
         table_cell(&table, "%s", item->controller);
+        table_cell(&table, "%s", item->transport[0] != '\0' ? item->transport : "-");
         table_cell(&table, "%s", rsmcore_map_trap_name(item->choice.trap));
         table_cell(&table, "%s", rsmcore_map_reason_name(item->choice.reason));
     }

@@ -127,8 +127,10 @@ static void answer_inspect(enum lie lie, uint32_t after, struct rsm_inspect_repl
     memset(r->items, 0xff, r->count * sizeof r->items[0]);
     for (uint32_t i = 0; i < r->count; i++) /* more than there are, to an export that has none */
         r->items[i].acl_shown = lie == LIE_NAMES ? RSM_PROTO_ACL_SHOWN_MAX : 0;
-    for (uint32_t i = 0; i < r->count; i++)
+    for (uint32_t i = 0; i < r->count; i++) {
         strcpy(r->items[i].controller, bad_name);
+        snprintf(r->items[i].transport, sizeof r->items[i].transport, "%s", bad_name);
+    }
 }
 
 static void answer(enum lie lie, const struct rsm_msg *asked, struct rsm_msg *msg)

@@ -88,8 +88,8 @@ WORLD_TEST(test_traps)
     assert_true(maps);
     expect_trap(world, importer, "signal", "requested");
     struct outcome outcome = run(world, "-n 1 --imports --wide");
-    assert_true(has_line(outcome.out, "IMPORTED .*CONTROLLER +TRAP +WHY"));
-    assert_true(has_line(outcome.out, "0x400000 .*connected +0 +sci0 +signal +requested"));
+    assert_true(has_line(outcome.out, "IMPORTED .*CONTROLLER +TRANSPORT +TRAP +WHY"));
+    assert_true(has_line(outcome.out, "0x400000 .*connected +0 +sci0 +shm +signal +requested"));
     outcome_free(&outcome);
     TELL_OK(importer, unmap);
     TELL_OK(importer, map, .length = PARTY_PAGE);

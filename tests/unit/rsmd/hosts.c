@@ -41,7 +41,7 @@ static enum rsm_status fake_offer(struct rsm_node_port *port, const struct rsm_e
                                   const struct rsm_importer *importer, struct rsm_offer *offer,
                                   struct rsm_node_offer **made)
 {
-    (void)port, (void)pieces, (void)count, (void)rights;
+    (void)pieces, (void)count, (void)rights;
     assert_string_equal(offer->address, "");
     offer->blob_len = (uint32_t)snprintf((char *)offer->blob, sizeof offer->blob, "for node %u",
                                          (unsigned)importer->node);
@@ -56,6 +56,7 @@ static enum rsm_status fake_offer(struct rsm_node_port *port, const struct rsm_e
         return RSM_ST_NO_MEMORY;
     fresh->remote = !importer->local && fake.imports != NULL;
     fresh->node = importer->node;
+    fresh->base.port = port;
     fresh->base.descriptors = hosts.keeps_descriptors;
     fresh->base.threads = hosts.keeps_threads;
     *made = &fresh->base;
