@@ -62,8 +62,8 @@ struct sisci_type {
      *  such subcommand, or no answer. NULL: there is none at all. */
     sci_error_t (*query)(struct sisci_object *object, unsigned subcommand,
                          unsigned long long *answer);
-    /** Describe it for programs that ask when it has ended. Called under the lock of the tree. NULL:
-     *  there is nothing to ask. */
+    /** Describe it for programs that ask when it has ended. Called under the lock of the tree.
+     *  NULL: there is nothing to ask. */
     void (*leave)(const struct sisci_object *object, struct sisci_remains *remains);
 };
 

@@ -9,9 +9,9 @@
  * handle that is not one of the right kind, or whose resource has gone; SCI_ERR_ILLEGAL_FLAG for a
  * flag that the function does not have; SCI_ERR_ILLEGAL_ADAPTERNO, SCI_ERR_NO_SUCH_ADAPTERNO and
  * SCI_ERR_ILLEGAL_NODEID for these arguments; SCI_ERR_NOSPC, SCI_ERR_API_NOSPC; SCI_ERR_SYSTEM
- * where the node's daemon does not answer. After SCITerminate() the
- * functions that remove, unmap, disconnect, close and make unavailable report SCI_ERR_OK. A function that makes something stores a handle on
- * success and NULL on failure.
+ * where the node's daemon does not answer. After SCITerminate() the functions that remove, unmap,
+ * disconnect, close and make unavailable report SCI_ERR_OK. A function that makes something stores
+ * a handle on success and NULL on failure.
  */
 #ifndef SISCI_API_H
 #define SISCI_API_H
