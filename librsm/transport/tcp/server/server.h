@@ -27,7 +27,8 @@ enum {
     TCP_STRANGERS_MAX = 64,  /**< TCP connections that have not shown a token yet */
     TCP_STRANGERS_EACH = 16, /**< of one source */
     TCP_TURN_BYTES = 256 * 1024,
-    TCP_FRAME_COST = 256, /**< bytes of a turn that a frame without payload takes */
+    TCP_TURN_ALONE = 1024 * 1024, /**< while no other connection has anything to do */
+    TCP_FRAME_COST = 256,         /**< bytes of a turn that a frame without payload takes */
     TCP_EVENTS = 64,
 };
 
@@ -89,8 +90,9 @@ struct tcp_server {
     unsigned stranger_count;
     struct epoll_event events[TCP_EVENTS]; /**< those of links that have ended have no pointer */
     int event_count;
-    bool report_waits; /**< waits until rsmd reads */
-    uint64_t *revoked; /**< answers that wait to be sent */
+    int64_t turn_bytes; /**< of this round's turns */
+    bool report_waits;  /**< waits until rsmd reads */
+    uint64_t *revoked;  /**< answers that wait to be sent */
     unsigned revoked_count, revoked_room;
 };
 
