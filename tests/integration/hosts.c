@@ -57,21 +57,21 @@ void host_become(const struct world *world, unsigned node)
 
 /* ------------------------------------------------------------------ splitting */
 
-/* An address that no other test has: the machine has 2^24 of them, and fewer processes. In
- * networks of their own, which networks.sh has made, hosts have its addresses. */
-static void print_address(FILE *to, unsigned index, const char *const addresses[2])
+/* One that no other test has: the machine has 2^24 of them, and fewer processes. In networks of
+ * their own, which networks.sh has made, hosts have its addresses. */
+const char *host_address(unsigned index)
 {
-    if (addresses != NULL) {
-        fprintf(to, "address = %s:%d\n", addresses[index], PORT);
-        return;
-    }
-    if (networks() != NULL) {
-        fprintf(to, "address = 10.99.0.%u:%d\n", index + 1, PORT);
-        return;
-    }
-    unsigned number = ((unsigned)getpid() & 0x3fffff) << 2 | (index + 1);
-    fprintf(to, "address = %d.%u.%u.%u:%d\n", LOOPBACK_NETWORK, number >> 16 & 0xff,
-            number >> 8 & 0xff, number & 0xff, PORT);
+    static pid_t test;
+    static char text[2][16];
+    if (test == 0)
+        test = getpid(); /* for its actors, too */
+    unsigned number = ((unsigned)test & 0x3fffff) << 2 | (index + 1);
+    if (networks() != NULL)
+        snprintf(text[index], sizeof text[index], "10.99.0.%u", index + 1);
+    else
+        snprintf(text[index], sizeof text[index], "%d.%u.%u.%u", LOOPBACK_NETWORK,
+                 number >> 16 & 0xff, number >> 8 & 0xff, number & 0xff);
+    return text[index];
 }
 
 static void configuration_path(const struct world *world, unsigned node, char *path, size_t size)
@@ -91,7 +91,8 @@ static void write_configuration(const struct world *world, const struct host hos
     fprintf(file, "[cluster]\n%s\n", here ? "auth = none\ninsecure = yes" : "auth = munge");
     for (unsigned i = 0; i < 2; i++) {
         fprintf(file, "[node %u]\nhost = host%u\n", hosts[i].node, hosts[i].node);
-        print_address(file, i, addresses);
+        fprintf(file, "address = %s:%d\n", addresses != NULL ? addresses[i] : host_address(i),
+                PORT);
     }
     fprintf(file, "%s\n", hosts[which].configuration);
     assert_int_equal(fclose(file), 0);

@@ -27,6 +27,9 @@ void hosts_split(struct world *world, const struct host hosts[2]);
 void hosts_split_machines(struct world *world, const struct host hosts[2],
                           const char *const addresses[2]);
 
+/** The address of the first or second host of a split world, with a buffer of its own for each. */
+const char *host_address(unsigned index);
+
 /** Enter the network of a node's host, for this thread and those that it starts. Of tests whose own process uses the
  *  library. */
 void host_enter(const struct world *world, unsigned node);

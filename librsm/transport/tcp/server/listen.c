@@ -26,11 +26,12 @@ void tcp_link_admit(struct tcp_server *server, struct tcp_link *link)
 }
 
 /* A close(2) alone would reset the connection if the importer has sent what has not been read,
- * and could take from it what was sent to it before. */
+ * and could take from it what was sent to it before. What is read makes room in the window, which
+ * SHUT_RD would keep shut: an importer that waits to send more does so, and is reset. */
 static void close_stream(int socket)
 {
     uint8_t bytes[TCP_OUT_BYTES];
-    shutdown(socket, SHUT_RDWR);
+    shutdown(socket, SHUT_WR);
     for (unsigned i = 0; i < TCP_TURN_BYTES / sizeof bytes; i++)
         if (recv(socket, bytes, sizeof bytes, MSG_DONTWAIT) <= 0)
             break;
