@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
 #include "base/sealed.h"
+#include "base/status.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -60,4 +62,62 @@ int rsmcore_extent_memfd_share(int fd, bool writable)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     /* O_NONBLOCK: an importer's file lease must not hold the daemon up. */
     return rsmcore_fd_above_stdio(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
+
+/* ------------------------------------------------------------------ as extents */
+
+/* An extent of a memfd, which is then its own. */
+static enum rsm_status enclose(int fd, uint64_t length, struct rsm_extent **extent)
+{
+    struct rsm_extent *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    *made = (struct rsm_extent){.kind = RSM_EXTENT_MEMFD, .fd = fd, .length = length};
+    *extent = made;
+    return RSM_ST_OK;
+}
+
+/* The same of one that was made for it; -1 with errno: it could not be. */
+static enum rsm_status enclose_new(int fd, uint64_t length, struct rsm_extent **extent)
+{
+    if (fd < 0)
+        return rsmcore_status_from_errno(errno);
+    enum rsm_status status = enclose(fd, length, extent);
+    if (status != RSM_ST_OK)
+        close(fd);
+    return status;
+}
+
+static bool is_length(uint64_t page, uint64_t length)
+{
+    return length != 0 && length <= INT64_MAX && length % page == 0;
+}
+
+enum rsm_status rsmcore_extent_memfd_make(uint64_t page, uint64_t length,
+                                          struct rsm_extent **extent)
+{
+    return is_length(page, length) ? enclose_new(rsmcore_extent_memfd(length), length, extent)
+                                   : RSM_ST_INVALID;
+}
+
+enum rsm_status rsmcore_extent_memfd_adopt(uint64_t page, int fd, uint64_t length,
+                                           struct rsm_extent **extent)
+{
+    if (!is_length(page, length) || !rsmcore_extent_is_shareable(fd, length))
+        return RSM_ST_INVALID;
+    return enclose_new(rsmcore_fd_copy_above_stdio(fd), length, extent);
+}
+
+enum rsm_status rsmcore_extent_memfd_take(uint64_t page, int fd, uint64_t length,
+                                          struct rsm_extent **extent)
+{
+    bool usable = is_length(page, length) && rsmcore_extent_is_shareable(fd, length);
+    return usable ? enclose(fd, length, extent) : RSM_ST_INVALID;
+}
+
+void rsmcore_extent_memfd_free(struct rsm_node_port *port, struct rsm_extent *extent)
+{
+    (void)port;
+    close(extent->fd);
+    free(extent);
 }

@@ -32,6 +32,7 @@ offers _rsm "put,barrier" rsmperf -o put,bar
 offers _rsm "pingpong" rsmperf --only pi
 offers _rsm "sisci" rsmperf --api s
 offers _rsm "ucx,mpi" rsmperf --beside ucx,m
+offers _rsm "tcp" rsmperf --limit t
 offers _rsm "warning" rsmd --log-level w
 offers _rsm "always" rsmstat --color al
 offers _rsm "--config" rsmd --conf

@@ -46,8 +46,9 @@ rsmd/server/ending.c 1          # the end
 rsmd/server/logging.c 1         # with a line that is bounded
 rsmd/server/server.c 1          # the end
 END
-# Modules have a log of their own in common/module.c.
-modules=$(find librsm/transport -path '*/common/module.c' | sed 's,/common/module.c$,,')
+# Modules have the log of the process that has loaded them: transport/entry.c.
+modules=$(find librsm/transport -path '*/common' | sed 's,/common$,,')
+[ -n "$modules" ] || exit 1
 # shellcheck disable=SC2086 # several words
 if grep -rnE '\<(v?syslog|perror|v?dprintf|v?f?printf|puts) *\(' --include='*.c' $modules; then
     echo "a transport's module writes what does not go by base/log.h"

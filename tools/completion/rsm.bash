@@ -40,6 +40,10 @@ _rsm_value() {
         [ "${1##*/}" = rsmperf ] || return 1
         _rsm_list "ucx mpi"
         ;;
+    --limit)
+        [ "${1##*/}" = rsmperf ] || return 1
+        _rsm_list "tcp"
+        ;;
     --color)
         mapfile -t COMPREPLY < <(compgen -W "always auto never" -- "$3")
         ;;

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "plain_tcp.h"
 #include "report.h"
 #include "samples.h"
 
@@ -204,6 +205,17 @@ static int register_buffer(struct bench *bench)
     return bench_failed(bench, "rsm_create_localmemory_handle", error);
 }
 
+static int connect_plain(struct bench *bench)
+{
+    struct in6_addr address;
+    memcpy(&address, bench->answer->plain_address, sizeof address);
+    if (bench->answer->plain_port == 0)
+        return bench_failed(bench, "the server", TROUBLE_NO_TCP);
+    bench->plain = plain_connect(&address, (uint16_t)bench->answer->plain_port);
+    return bench_failed(bench, "a TCP connection to compare with",
+                        bench->plain >= 0 ? RSM_SUCCESS : TROUBLE_SYSTEM);
+}
+
 /* ------------------------------------------------------------------ SISCI */
 
 static int connect_segment(struct bench *bench)
@@ -303,6 +315,7 @@ int bench_open(struct bench *bench, const struct options *options, uint32_t serv
     bench->options = options;
     bench->server_node = server_node;
     bench->server_id = server_id;
+    bench->plain = -1;
     if (!get_memory(bench))
         return bench_failed(bench, "memory", TROUBLE_SYSTEM);
     char name[NAME_BYTES];
@@ -319,6 +332,8 @@ int bench_open(struct bench *bench, const struct options *options, uint32_t serv
         error = ask_for_lane(bench, answer_id);
     if (error == RSM_SUCCESS)
         error = connect_lane(bench);
+    if (error == RSM_SUCCESS && options->limit_tcp)
+        error = connect_plain(bench);
     return error == RSM_SUCCESS && options->sisci ? sisci_near_open(bench) : error;
 }
 
@@ -326,6 +341,8 @@ void bench_close(struct bench *bench)
 {
     if (bench->command.handle != NULL && bench->command.barrier.seg != NULL)
         (void)bench_lane(bench, WIRE_QUIT);
+    if (bench->plain >= 0)
+        close(bench->plain);
     sisci_near_close(bench);
     close_link(&bench->data);
     close_link(&bench->command);

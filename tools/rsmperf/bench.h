@@ -50,6 +50,7 @@ struct bench {
     rsm_localmemory_handle_t registration; /**< of `buffer`; NULL: it was not asked for */
     void *spare;                           /**< a private page, to be exported */
     struct partner partner;
+    int plain;               /**< with --limit tcp: a TCP connection without librsm; -1: none */
     struct sisci_near sisci; /**< with --api sisci */
     const char *failed_call; /**< of the last failure */
 };

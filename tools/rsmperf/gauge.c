@@ -34,6 +34,13 @@ unsigned gauge_window(size_t bytes)
     return window < 1 ? 1 : window > WINDOW_MAX ? WINDOW_MAX : (unsigned)window;
 }
 
+const struct side *gauge_limit(const struct gauge *gauge, const struct options *options)
+{
+    if (options->limit_tcp)
+        return gauge->tcp;
+    return options->role == ROLE_BOTH && !options->limit_devices_given ? &gauge->limit : NULL;
+}
+
 /* What a side needs between its slices: how often it is done for one sample. */
 struct pace {
     const struct side *side;
@@ -94,19 +101,19 @@ static int take_slice(const struct pace *pace, struct bench *bench, struct slice
     return end(pace->side, bench, error);
 }
 
-int gauge_take(const struct gauge *gauge, struct bench *bench, size_t bytes, unsigned time_ms,
-               struct samples *ours, struct samples *limit)
+int gauge_take(const struct gauge *gauge, const struct side *limit_side, struct bench *bench,
+               size_t bytes, unsigned time_ms, struct samples *ours, struct samples *limit)
 {
     double slice_ns = time_ms * NS_PER_MS / REPETITIONS / 2;
     struct pace our_pace = {.side = &gauge->ours, .slice_ns = slice_ns};
-    struct pace limit_pace = {.side = &gauge->limit, .slice_ns = slice_ns};
+    struct pace limit_pace = {.side = limit_side, .slice_ns = slice_ns};
     bench->transfer = bytes;
     int error = warm_up(gauge, &our_pace, bench);
-    if (error == RSM_SUCCESS && limit != NULL)
+    if (error == RSM_SUCCESS && limit_side != NULL)
         error = warm_up(gauge, &limit_pace, bench);
     for (unsigned i = 0; i < REPETITIONS && error == RSM_SUCCESS; i++) {
         error = take_slice(&our_pace, bench, &ours->slice[i]);
-        if (error == RSM_SUCCESS && limit != NULL)
+        if (error == RSM_SUCCESS && limit_side != NULL)
             error = take_slice(&limit_pace, bench, &limit->slice[i]);
     }
     return error;

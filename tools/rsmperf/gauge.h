@@ -25,14 +25,18 @@ struct gauge {
     bool single;  /**< each is timed alone, because something untimed is between them */
     const char *limit_name;
     struct side ours, limit;
+    const struct side *tcp; /**< the limit with --limit tcp; NULL: there is none */
 };
 
 enum { GAUGES = 26 };
 extern const struct gauge *const gauges[GAUGES];
 
+/** What is measured beside it in importing processes; NULL: nothing. */
+const struct side *gauge_limit(const struct gauge *gauge, const struct options *options);
 /** How many transfers of a stream are under way together. */
 unsigned gauge_window(size_t bytes);
 
-/** Warm up, then alternate both sides for @p time_ms. @p limit: NULL where there is none. */
-int gauge_take(const struct gauge *gauge, struct bench *bench, size_t bytes, unsigned time_ms,
-               struct samples *ours, struct samples *limit);
+/** Warm up, then alternate both sides for @p time_ms. @p limit_side: NULL where there
+ *  is no limit. */
+int gauge_take(const struct gauge *gauge, const struct side *limit_side, struct bench *bench,
+               size_t bytes, unsigned time_ms, struct samples *ours, struct samples *limit);

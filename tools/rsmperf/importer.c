@@ -31,9 +31,9 @@ static void obey(const struct importer_task *task, struct bench *bench)
     struct importer_order order;
     bool going = true;
     while (going && recv(task->socket, &order, sizeof order, 0) == (ssize_t)sizeof order) {
-        int error =
-            gauge_take(gauges[order.gauge], bench, (size_t)order.bytes, task->options->time_ms,
-                       &task->results->ours, task->limits ? &task->results->limit : NULL);
+        const struct gauge *gauge = gauges[order.gauge];
+        int error = gauge_take(gauge, gauge_limit(gauge, task->options), bench, (size_t)order.bytes,
+                               task->options->time_ms, &task->results->ours, &task->results->limit);
         going = reply(task, bench, error);
     }
 }

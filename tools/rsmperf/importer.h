@@ -32,7 +32,6 @@ struct importer_task {
     uint32_t server_node, server_id;
     int socket; /**< SOCK_SEQPACKET: a reply when it is there, then one for each order */
     struct importer_results *results;
-    bool limits; /**< of this machine are taken too */
 };
 
 /** Be an importer until the other end of the socket is closed. */

@@ -262,6 +262,20 @@ static int build_sisci(struct lane *lane)
     return error;
 }
 
+/* Where it can be reached. */
+static int report_plain(const struct lane *lane)
+{
+    uint64_t address[2];
+    size_t place = offsetof(struct wire_answer, plain_address);
+    memcpy(address, &lane->plain->address, sizeof address);
+    int error = put_word(lane->answer, place, address[0]);
+    if (error == RSM_SUCCESS)
+        error = put_word(lane->answer, place + sizeof address[0], address[1]);
+    if (error == RSM_SUCCESS)
+        error = put_word(lane->answer, offsetof(struct wire_answer, plain_port), lane->plain->port);
+    return error;
+}
+
 static int build(struct lane *lane)
 {
     lane->command = aligned_alloc(lane->page, lane->page);
@@ -271,6 +285,8 @@ static int build(struct lane *lane)
     if (error == RSM_SUCCESS)
         error = publish(lane, lane->data, lane->bytes, &lane->data_segment,
                         offsetof(struct wire_answer, data_id));
+    if (error == RSM_SUCCESS)
+        error = report_plain(lane);
     if (error == RSM_SUCCESS && lane->sisci)
         error = build_sisci(lane);
     return error;

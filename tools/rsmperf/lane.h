@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "plain_tcp.h"
 #include "wire.h"
 
 /** What a lane has for an importer that measures SISCI: a segment and two interrupts. */
@@ -30,6 +31,7 @@ struct lane {
     size_t bytes;
     bool sisci;
     unsigned adapter; /**< of SISCI */
+    const struct plain_server *plain;
     /* the thread's own */
     size_t page;
     struct wire_command *command;

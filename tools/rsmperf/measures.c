@@ -178,25 +178,34 @@ static int run_fence(struct bench *bench, unsigned batch, double *ns)
 #define SPAN     .begin = begin_explicit, .end = end_explicit
 
 const struct gauge gauge_put = {
-    .name = "put", .sized = true, .ours = {.run = measure_put}, COPY_OUT};
+    .name = "put", .sized = true, .ours = {.run = measure_put}, COPY_OUT, .tcp = &tcp_put};
 const struct gauge gauge_get = {
-    .name = "get", .sized = true, .ours = {.run = measure_get}, COPY_IN};
+    .name = "get", .sized = true, .ours = {.run = measure_get}, COPY_IN, .tcp = &tcp_get};
 const struct gauge gauge_put_stream = {.name = "put-stream",
                                        .sized = true,
                                        .stream = true,
                                        .ours = {SPAN, .run = run_put_stream},
-                                       COPY_OUT};
+                                       COPY_OUT,
+                                       .tcp = &tcp_put_stream};
 const struct gauge gauge_get_stream = {.name = "get-stream",
                                        .sized = true,
                                        .stream = true,
                                        .ours = {SPAN, .run = run_get_stream},
-                                       COPY_IN};
+                                       COPY_IN,
+                                       .tcp = &tcp_get_stream};
 const struct gauge gauge_put64 = {
-    .name = "put64", .bytes = 8, .ours = {.run = run_put64}, COPY_OUT};
-const struct gauge gauge_get64 = {.name = "get64", .bytes = 8, .ours = {.run = run_get64}, COPY_IN};
-const struct gauge gauge_put64_span = {
-    .name = "put64-span", .bytes = 8, .ours = {SPAN, .run = run_put64_span}, COPY_OUT};
-const struct gauge gauge_get64_span = {
-    .name = "get64-span", .bytes = 8, .ours = {SPAN, .run = run_get64_span}, COPY_IN};
+    .name = "put64", .bytes = 8, .ours = {.run = run_put64}, COPY_OUT, .tcp = &tcp_put};
+const struct gauge gauge_get64 = {
+    .name = "get64", .bytes = 8, .ours = {.run = run_get64}, COPY_IN, .tcp = &tcp_get};
+const struct gauge gauge_put64_span = {.name = "put64-span",
+                                       .bytes = 8,
+                                       .ours = {SPAN, .run = run_put64_span},
+                                       COPY_OUT,
+                                       .tcp = &tcp_put_span};
+const struct gauge gauge_get64_span = {.name = "get64-span",
+                                       .bytes = 8,
+                                       .ours = {SPAN, .run = run_get64_span},
+                                       COPY_IN,
+                                       .tcp = &tcp_get};
 const struct gauge gauge_barrier = {.name = "barrier", .ours = {SPAN, .run = run_barrier}, FENCE};
 const struct gauge gauge_order = {.name = "order", .ours = {SPAN, .run = run_order}, FENCE};

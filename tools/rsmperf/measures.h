@@ -18,6 +18,12 @@ extern const struct gauge gauge_sci_store;
 extern const struct gauge gauge_sci_trigger, gauge_sci_callback;
 extern const struct gauge gauge_sci_dma, gauge_sci_dma_queue;
 
+/* Limits with --limit tcp. */
+extern const struct side tcp_put, tcp_get, tcp_put_stream, tcp_get_stream;
+extern const struct side tcp_put_span; /**< of a small put that is not waited for */
+extern const struct side tcp_half;     /**< of there and back */
+extern const struct side tcp_asleep;   /**< there and back, where both ends sleep */
+
 /* What several gauges have as a side; as `run` of struct side. */
 int measure_put(struct bench *bench, unsigned batch, double *ns);
 int measure_get(struct bench *bench, unsigned batch, double *ns);

@@ -167,7 +167,8 @@ const struct gauge gauge_pingpong = {
     .bytes = 8,
     .ours = {.begin = begin_mirror, .run = run_pingpong, .end = end_mirror},
     .limit_name = "cache line",
-    .limit = {.begin = begin_line, .run = run_line_half, .end = end_limit}};
+    .limit = {.begin = begin_line, .run = run_line_half, .end = end_limit},
+    .tcp = &tcp_half};
 const struct gauge gauge_post_spin = {
     .name = "post-spin",
     .ours = {.begin = begin_spin, .run = run_post_spin, .end = begin_sleep},
@@ -178,10 +179,12 @@ const struct gauge gauge_post_sleep = {
     .single = true,
     .ours = {.begin = begin_sleep, .run = measure_post_sleep},
     .limit_name = "eventfd",
-    .limit = {.begin = begin_eventfd, .run = run_eventfd, .end = end_limit}};
+    .limit = {.begin = begin_eventfd, .run = run_eventfd, .end = end_limit},
+    .tcp = &tcp_asleep};
 const struct gauge gauge_notify_sleep = {
     .name = "notify-sleep",
     .single = true,
     .ours = {.begin = begin_notify, .run = run_notify_sleep, .end = end_notify},
     .limit_name = "eventfd",
-    .limit = {.begin = begin_eventfd, .run = run_eventfd, .end = end_limit}};
+    .limit = {.begin = begin_eventfd, .run = run_eventfd, .end = end_limit},
+    .tcp = &tcp_asleep};

@@ -9,6 +9,7 @@
 
 #include "programs.h"
 #include "gauge.h"
+#include "plain_tcp.h"
 #include "report.h"
 
 enum {
@@ -25,6 +26,7 @@ enum option_code {
     OPTION_CSV,
     OPTION_ID,
     OPTION_JSON,
+    OPTION_LIMIT,
     OPTION_LIMIT_ARGS,
     OPTION_LIMIT_DEVICE,
     OPTION_PAIR,
@@ -45,6 +47,7 @@ static const struct option known[] = {
     {"id", required_argument, NULL, OPTION_ID},
     {"importers", required_argument, NULL, 'i'},
     {"json", no_argument, NULL, OPTION_JSON},
+    {"limit", required_argument, NULL, OPTION_LIMIT},
     {"limit-args", required_argument, NULL, OPTION_LIMIT_ARGS},
     {"limit-device", required_argument, NULL, OPTION_LIMIT_DEVICE},
     {"node", required_argument, NULL, 'n'},
@@ -89,6 +92,8 @@ static void print_help(FILE *to)
           "  --id ID                segment id at which the server is asked\n"
           "                         (default: 0x4f5246)\n"
           "  --json                 for programs: one line of JSON\n"
+          "  --limit tcp[:ADDRESS]  compare with plain TCP, whose server listens there\n"
+          "                         (default: 127.0.0.1)\n"
           "  --limit-args ARGS      further options for the programs of perftest\n"
           "  --limit-device A,B     compare with perftest: server on device A, client on B\n"
           "  --pair I,E             importers on node I, exporter on node E of this host\n"
@@ -257,6 +262,19 @@ static bool take_devices(struct options *options, const char *text)
     return true;
 }
 
+static bool take_limit(struct options *options, const char *text)
+{
+    struct in6_addr address;
+    const char *at = strcmp(text, "tcp") == 0        ? "127.0.0.1"
+                     : strncmp(text, "tcp:", 4) == 0 ? text + 4
+                                                     : "";
+    if (strlen(at) >= sizeof options->limit_address || !plain_address_read(at, &address))
+        return expected("limit", "tcp, or tcp: and an address of the server's host", text);
+    strcpy(options->limit_address, at);
+    options->limit_tcp = true;
+    return true;
+}
+
 static bool take_controller(struct options *options, const char *text)
 {
     if (*text == '\0' || strlen(text) >= sizeof options->controller)
@@ -319,15 +337,11 @@ static const struct {
     int code;
     bool (*take)(struct options *options, const char *text);
 } values[] = {
-    {'c', take_controller},
-    {'d', take_directory},
-    {'o', take_only},
-    {'s', take_sizes},
-    {OPTION_API, take_api},
-    {OPTION_BESIDE, take_beside},
-    {OPTION_LIMIT_DEVICE, take_devices},
-    {OPTION_PAIR, take_pair},
-    {OPTION_PLOT, take_plot},
+    {'c', take_controller},     {'d', take_directory},
+    {'o', take_only},           {'s', take_sizes},
+    {OPTION_API, take_api},     {OPTION_BESIDE, take_beside},
+    {OPTION_LIMIT, take_limit}, {OPTION_LIMIT_DEVICE, take_devices},
+    {OPTION_PAIR, take_pair},   {OPTION_PLOT, take_plot},
 };
 
 static bool take_value(struct options *options, int code, const char *text)
@@ -380,6 +394,10 @@ static enum options_result settle(struct options *options, int argc, char *argv[
     bool serves = options->role == ROLE_SERVE, asks = options->server_node != 0;
     if (serves + asks + (options->exporter_node != 0) > 1) {
         complain("only one of --serve, --node and --pair");
+        return OPTIONS_WRONG;
+    }
+    if (options->limit_tcp && options->limit_devices_given) {
+        complain("only one of --limit and --limit-device");
         return OPTIONS_WRONG;
     }
     if (options->limit_args != NULL && !options->limit_devices_given) {

@@ -50,6 +50,8 @@ struct options {
     bool beside[BESIDES];
     bool limit_devices_given;
     char limit_device[2][DEVICE_BYTES]; /**< of perftest's server and client */
+    bool limit_tcp;                     /**< compare with a TCP connection */
+    char limit_address[DEVICE_BYTES];   /**< at which its server listens */
     const char *limit_args;             /**< further options for perftest, or NULL */
 };
 

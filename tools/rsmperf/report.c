@@ -61,6 +61,8 @@ static const char *trouble_text(int trouble)
         return "the process beside which this is compared has gone";
     case TROUBLE_BUSY:
         return "the server has no room for another importer, or not the same version";
+    case TROUBLE_NO_TCP:
+        return "it runs without --limit tcp";
     default:
         return strerror(errno);
     }

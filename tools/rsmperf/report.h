@@ -10,6 +10,7 @@ enum trouble {
     TROUBLE_SYSTEM = -2,    /**< a system call failed: errno */
     TROUBLE_PARTNER = -3,   /**< the process that the limits need has gone */
     TROUBLE_BUSY = -4,      /**< the server has no room for another importer */
+    TROUBLE_NO_TCP = -5,    /**< the server has no TCP to compare with */
 };
 
 /** An error of SISCI beside these, and beside those of RSMAPI. */

@@ -157,7 +157,7 @@ static bool start_server(struct run *run, struct crew *crew)
     return run->failure[0] == '\0';
 }
 
-static bool start_importer(struct run *run, struct crew *crew, bool limits)
+static bool start_importer(struct run *run, struct crew *crew)
 {
     struct child *importer = &crew->importers[crew->count];
     pid_t pid = start_child(crew, importer, run->options->importer_node);
@@ -166,8 +166,7 @@ static bool start_importer(struct run *run, struct crew *crew, bool limits)
                                      .server_node = crew->address.node,
                                      .server_id = crew->address.id,
                                      .socket = importer->socket,
-                                     .results = &crew->results[crew->count],
-                                     .limits = limits};
+                                     .results = &crew->results[crew->count]};
         forget_others(crew);
         importer_main(&task);
     }
@@ -193,7 +192,6 @@ static bool start(struct run *run, struct crew *crew)
 {
     const struct options *options = run->options;
     size_t bytes = options->importers * sizeof *crew->results;
-    bool limits = options->role == ROLE_BOTH && !options->limit_devices_given;
     void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
         snprintf(run->failure, REPORT_BYTES, "%s", strerror(errno));
@@ -205,7 +203,7 @@ static bool start(struct run *run, struct crew *crew)
         return false;
     run->server_node = crew->address.node;
     for (unsigned i = 0; i < options->importers; i++)
-        if (!start_importer(run, crew, limits)) {
+        if (!start_importer(run, crew)) {
             snprintf(run->failure, REPORT_BYTES, "%s", strerror(errno));
             return false;
         }
@@ -275,8 +273,9 @@ static void sum_up(const struct run *run, const struct crew *crew, struct result
         strcpy(result->failure, "no memory for the samples");
     if (options->limit_devices_given)
         perftest_limit(options, result);
-    else if (options->role == ROLE_BOTH && samples_sum(limits, crew->count, &result->limit))
-        result->limit_name = result->gauge->limit_name;
+    else if (gauge_limit(result->gauge, options) != NULL &&
+             samples_sum(limits, crew->count, &result->limit))
+        result->limit_name = options->limit_tcp ? "tcp" : result->gauge->limit_name;
     beside_measure(options, result);
     if (result->gauge->sized)
         result->mb_per_s = (double)result->bytes * crew->count / result->ours.p50 * 1e3;

@@ -19,6 +19,7 @@ struct server {
     struct wire_slots *slots;
     size_t page;
     atomic_bool stopping;
+    struct plain_server plain; /**< with --limit tcp */
     struct lane lanes[LANES];
 };
 
@@ -63,6 +64,7 @@ static void answer(struct server *server, const struct wire_slot *request)
         request->sisci_adapter <= 1 + ADAPTER_MAX && lane != NULL) {
         *lane = (struct lane){.stopping = &server->stopping,
                               .controller = server->controller,
+                              .plain = &server->plain,
                               .node = node,
                               .answer_id = id,
                               .bytes = (size_t)request->bytes,
@@ -152,7 +154,17 @@ static void stop(struct server *server)
         (void)rsm_memseg_export_destroy(server->segment);
     if (server->controller != NULL)
         (void)rsm_release_controller(server->controller);
+    plain_server_stop(&server->plain);
     free(server->slots);
+}
+
+static int start_plain(struct server *server, const struct options *options, const char **call)
+{
+    *call = "--limit tcp";
+    if (!options->limit_tcp ||
+        plain_server_start(&server->plain, options->limit_address, BYTES_MAX))
+        return RSM_SUCCESS;
+    return TROUBLE_SYSTEM;
 }
 
 int serve(const struct options *options, uint32_t id,
@@ -162,7 +174,9 @@ int serve(const struct options *options, uint32_t id,
     struct serve_address address = {.id = id};
     const char *call = "";
     watch_for_stop();
-    int error = open_controller(&server, options, &address.node, &call);
+    int error = start_plain(&server, options, &call);
+    if (error == RSM_SUCCESS)
+        error = open_controller(&server, options, &address.node, &call);
     if (error == RSM_SUCCESS)
         error = publish_slots(&server, &address.id, &call);
     if (error != RSM_SUCCESS)

@@ -50,6 +50,17 @@ static const struct target verbs[] = {
     {"sci-dma-queue", 64 * KIB, 64 * MIB, KIND_BANDWIDTH, 0.95},
 };
 
+/* Beside plain TCP. */
+static const struct target tcp[] = {
+    {"put", 8, 8, KIND_RATIO, 1.1},
+    {"get", 8, 8, KIND_RATIO, 1.1},
+    {"get", 4 * KIB, 4 * KIB, KIND_RATIO, 1.1},
+    {"put64-span", 8, 8, KIND_TIME, 500},
+    {"put-stream", 64 * KIB, MIB, KIND_BANDWIDTH, 0.95},
+    {"get-stream", 64 * KIB, MIB, KIND_BANDWIDTH, 0.95},
+    {"post-sleep", 0, 0, KIND_RATIO, 1.15},
+};
+
 static void judge(const struct target *target, struct result *result)
 {
     bool met = false;
@@ -72,9 +83,15 @@ static void judge(const struct target *target, struct result *result)
 
 void target_judge(const struct options *options, struct result *result)
 {
-    const struct target *list = options->limit_devices_given ? verbs : shared_memory;
-    size_t count = options->limit_devices_given ? sizeof verbs / sizeof *verbs
-                                                : sizeof shared_memory / sizeof *shared_memory;
+    const struct target *list = shared_memory;
+    size_t count = sizeof shared_memory / sizeof *shared_memory;
+    if (options->limit_devices_given) {
+        list = verbs;
+        count = sizeof verbs / sizeof *verbs;
+    } else if (options->limit_tcp) {
+        list = tcp;
+        count = sizeof tcp / sizeof *tcp;
+    }
     /* They are for one importer, and for what was compared in the same run. */
     if (options->importers > 1 || result->limit_name == NULL)
         return;

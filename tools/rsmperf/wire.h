@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 enum {
-    WIRE_VERSION = 3,
+    WIRE_VERSION = 4,
     WIRE_SLOTS = 63,
     WIRE_PAGE = 4096, /* what is used of the first page */
 };
@@ -66,7 +66,9 @@ struct wire_answer {
     uint64_t error;         /**< of RSMAPI or SISCI, or 0: too many importers */
     _Atomic uint64_t state; /**< enum wire_state, written last */
     uint64_t sisci_segment, sisci_awaited, sisci_called; /**< ids and numbers, if wanted */
-    uint64_t unused;
+    uint64_t plain_port;       /**< of a TCP server beside which to compare, 0: there is none */
+    uint64_t plain_address[2]; /**< of IPv6, or an IPv4 one that is mapped */
+    uint64_t unused[6];
     _Atomic uint64_t answers; /**< events and triggers that were answered */
     uint64_t unused_too[7];
     _Atomic uint64_t pong;

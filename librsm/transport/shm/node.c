@@ -5,7 +5,6 @@
  *  for reading, so that the kernel refuses a writable mapping and any mprotect() that would make
  *  one. The mode of the memfd keeps others than its owner and root from opening it anew through
  *  /proc with more than they were given. */
-#include "base/descriptor.h"
 #include "transport/shm/shm.h"
 
 #include <errno.h>
@@ -90,63 +89,23 @@ static void shm_attributes(struct rsm_node_port *port, struct rsm_port_attr *att
     };
 }
 
-/* An extent of a memfd, which is then its own. */
-static enum rsm_status enclose(int fd, uint64_t length, struct rsm_extent **extent)
-{
-    struct rsm_extent *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return RSM_ST_NO_MEMORY;
-    *made = (struct rsm_extent){.kind = RSM_EXTENT_MEMFD, .fd = fd, .length = length};
-    *extent = made;
-    return RSM_ST_OK;
-}
-
-/* The same of one that was made for it; -1 with errno: it could not be. */
-static enum rsm_status enclose_new(int fd, uint64_t length, struct rsm_extent **extent)
-{
-    if (fd < 0)
-        return rsmcore_status_from_errno(errno);
-    enum rsm_status status = enclose(fd, length, extent);
-    if (status != RSM_ST_OK)
-        close(fd);
-    return status;
-}
-
-/* Whether another's memory can be an extent here. */
-static bool is_usable(struct rsm_node_port *port, int fd, uint64_t length)
-{
-    return length != 0 && length % port_of(port)->page == 0 &&
-           rsmcore_extent_is_shareable(fd, length);
-}
-
 static enum rsm_status shm_extent_make(struct rsm_node_port *port, uint64_t length,
                                        struct rsm_extent **extent)
 {
-    if (length == 0 || length > INT64_MAX || length % port_of(port)->page != 0)
-        return RSM_ST_INVALID;
-    return enclose_new(rsmcore_extent_memfd(length), length, extent);
+    return rsmcore_extent_memfd_make(port_of(port)->page, length, extent);
 }
 
 static enum rsm_status shm_extent_adopt(struct rsm_node_port *port, int fd, uint64_t length,
                                         struct rsm_extent **extent)
 {
-    return is_usable(port, fd, length)
-               ? enclose_new(rsmcore_fd_copy_above_stdio(fd), length, extent)
-               : RSM_ST_INVALID;
+    return rsmcore_extent_memfd_adopt(port_of(port)->page, fd, length, extent);
 }
 
 /* By a predecessor, whose extents were made like these. */
 static enum rsm_status shm_extent_take(struct rsm_node_port *port, int fd, uint64_t length,
                                        struct rsm_extent **extent)
 {
-    return is_usable(port, fd, length) ? enclose(fd, length, extent) : RSM_ST_INVALID;
-}
-
-static void shm_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
-{
-    (void)port;
-    close(extent->fd);
-    free(extent);
+    return rsmcore_extent_memfd_take(port_of(port)->page, fd, length, extent);
 }
 
 static bool pieces_are_possible(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
@@ -221,7 +180,7 @@ const struct rsm_node_ops rsmcore_shm_node_ops = {
     .close = shm_close_port,
     .attributes = shm_attributes,
     .extent_make = shm_extent_make,
-    .extent_free = shm_extent_free,
+    .extent_free = rsmcore_extent_memfd_free,
     .offer = shm_offer,
     .revoke = shm_revoke,
     .extent_adopt = shm_extent_adopt,

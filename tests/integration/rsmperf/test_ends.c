@@ -47,9 +47,25 @@ RSMPERF_TEST(test_two_commands)
     root = run_json(world, geteuid(), "-n 1 -i 2 -s 1M -o put,get,post-sleep -t 5", 0);
     check_figures(root, 3, false);
     json_free(root);
+    check_fails(world, "-n 1 --limit tcp -s 8", 1, "the server: it runs without --limit tcp");
     be_node(1);
     check_fails(world, "--serve", 1, "RSMERR_SEGID_IN_USE: another 'rsmperf --serve' runs");
     stop_server(&server);
+}
+
+/* The server's process for the limit has another one for each importer, and goes with it. */
+RSMPERF_TEST(test_two_commands_limit)
+{
+    be_node(1);
+    struct run server = run_begin(world, geteuid(), "--serve --limit tcp:127.0.0.2", -1);
+    run_await(&server, "Serving as node 1, segment 0x4f5246", 1);
+    be_node(2);
+    struct json_value *root =
+        run_json(world, geteuid(), "-n 1 --limit tcp -s 8,64K -o get -t 5", 0);
+    check_figures(root, 2, true);
+    json_free(root);
+    stop_server(&server);
+    await_left(world, 0);
 }
 
 RSMPERF_TEST(test_peer_missing)

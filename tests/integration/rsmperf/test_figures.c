@@ -166,6 +166,31 @@ RSMPERF_TEST(test_only)
     json_free(root);
 }
 
+/* What TCP has nothing like is not compared. */
+RSMPERF_TEST(test_limit_tcp)
+{
+    struct json_value *root =
+        run_json(world, geteuid(),
+                 "--limit tcp -s 8,64K -t 5 -o put,get,put-stream,get-stream,"
+                 "put64,put64-span,get64-span,pingpong,post-sleep,notify-sleep",
+                 0);
+    check_figures(root, 4 * 2 + 6, true);
+    const struct json_value *put = figure_of(root, "put", 8);
+    assert_string_equal(get_string(get(put, "limit", JSON_OBJECT), "name"), "tcp");
+    assert_string_equal(get_string(get(put, "target", JSON_OBJECT), "text"), "<= 1.10");
+    const struct json_value *stream = figure_of(root, "put-stream", 65536);
+    assert_string_equal(get_string(get(stream, "target", JSON_OBJECT), "text"), ">= 0.95");
+    assert_true(get_is_null(figure_of(root, "put", 65536), "target"));
+    json_free(root);
+    root = run_json(world, geteuid(), "--limit tcp:::1 -s 1M -i 2 -t 5 -o put,get-stream", 0);
+    check_figures(root, 2, true);
+    json_free(root);
+    root = run_json(world, geteuid(), "--limit tcp -t 5 -o barrier,create", 0);
+    check_figures(root, 2, false);
+    json_free(root);
+    check_fails(world, "--limit tcp:192.0.2.1 -s 8", 1, "--limit tcp: Cannot assign requested");
+}
+
 /* Another API's operations, and its own limits. */
 RSMPERF_TEST(test_sisci)
 {
@@ -212,6 +237,9 @@ RSMPERF_TEST(test_options)
         {"--limit-device ,b", "--limit-device: expected"},
         {"--limit-device a,b,c", "--limit-device: expected"},
         {"--limit-args -x", "--limit-device, which is missing"},
+        {"--limit udp", "--limit: expected tcp, or tcp: and an address"},
+        {"--limit tcp:nowhere", "--limit: expected"},
+        {"--limit tcp --limit-device a", "only one of --limit and --limit-device"},
         {"--csv --json", "only one of --csv, --json and --wide"},
         {"--serve -n 1", "only one of --serve, --node and --pair"},
         {"--serve --pair 1,2", "only one of"},

@@ -15,7 +15,7 @@
 
 #include "transport/generic.h"
 #include "transport/verbs/import/import.h"
-#include "transport/verbs/common/module.h"
+#include "transport/entry.h"
 #include "transport/verbs/node/pool.h"
 
 /** What the node has seen. */

@@ -14,7 +14,7 @@
 #include "base/apart.h"
 #include "base/sealed.h"
 #include "base/view.h"
-#include "transport/ntb/common/module.h"
+#include "transport/entry.h"
 #include "transport/ntb/common/ports.h"
 #include "transport/ntb/common/wire.h"
 #include "transport/ntb/import/barrier.h"
@@ -317,7 +317,7 @@ static enum rsm_status ntb_post(struct rsm_conn *conn, bool coalesce)
 static const struct rsm_signal_ops ntb_signal_ops = {.size = sizeof(struct rsm_signal_ops),
                                                      .post = ntb_post};
 
-NTB_TABLE const struct rsm_import_ops rsm_transport_import_ops_v1 = {
+MODULE_SYMBOL const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     RSM_IMPORT_OPS_HEAD,
     .name = "ntb",
     .open = ntb_open_port,

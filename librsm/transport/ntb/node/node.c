@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "transport/ntb/common/module.h"
+#include "transport/entry.h"
 #include "transport/ntb/common/ports.h"
 #include "transport/ntb/node/window.h"
 
@@ -105,7 +105,7 @@ static void node_dispatch(struct rsm_node_port *port, const struct rsm_node_upca
     ntb_window_report(window, up, context);
 }
 
-NTB_TABLE const struct rsm_node_ops rsm_transport_node_ops_v1 = {
+MODULE_SYMBOL const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     RSM_NODE_OPS_HEAD,
     .name = "ntb",
     .open = node_open,

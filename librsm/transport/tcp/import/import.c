@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "transport/tcp/common/module.h"
+#include "transport/entry.h"
 
 /* ------------------------------------------------------------------ port */
 
@@ -98,7 +98,7 @@ static void import_disconnect(struct rsm_conn *base)
     free_conn(conn);
 }
 
-TCP_TABLE const struct rsm_import_ops rsm_transport_import_ops_v1 = {
+MODULE_SYMBOL const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     RSM_IMPORT_OPS_HEAD,
     .name = "tcp",
     .open = import_open,

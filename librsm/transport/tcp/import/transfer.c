@@ -11,7 +11,6 @@
 enum {
     BATCH = 16, /* frames of writes that leave together */
     WINDOW = 4, /* reads that are asked for before the first is answered */
-    READ_BYTES = 256 * 1024,
 };
 
 /* ------------------------------------------------------------------ the connection */
@@ -315,7 +314,7 @@ static enum rsm_status read_bytes(struct reader *r, uint64_t offset, void *dst, 
 {
     enum rsm_status status = RSM_ST_OK;
     for (size_t done = 0; done < length && status == RSM_ST_OK;) {
-        size_t part = length - done < READ_BYTES ? length - done : READ_BYTES;
+        size_t part = length - done < TCP_PAYLOAD_MAX ? length - done : TCP_PAYLOAD_MAX;
         status = ask(r, offset + done, (uint8_t *)dst + done, (uint32_t)part, width);
         done += part;
     }

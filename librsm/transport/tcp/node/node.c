@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/memory_limit.h"
 #include "base/status.h"
-#include "transport/tcp/common/module.h"
+#include "transport/entry.h"
 #include "transport/tcp/common/socket.h"
 #include "transport/tcp/node/port.h"
 
@@ -158,64 +158,26 @@ static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *at
 
 /* ------------------------------------------------------------------ extents */
 
-/* An extent of a memfd, which is then its own. */
-static enum rsm_status enclose(int fd, uint64_t length, struct rsm_extent **extent)
-{
-    struct rsm_extent *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return RSM_ST_NO_MEMORY;
-    *made = (struct rsm_extent){.kind = RSM_EXTENT_MEMFD, .fd = fd, .length = length};
-    *extent = made;
-    return RSM_ST_OK;
-}
-
-/* The same of one that was made for it; -1 with errno: it could not be. */
-static enum rsm_status enclose_new(int fd, uint64_t length, struct rsm_extent **extent)
-{
-    if (fd < 0)
-        return rsmcore_status_from_errno(errno);
-    enum rsm_status status = enclose(fd, length, extent);
-    if (status != RSM_ST_OK)
-        close(fd);
-    return status;
-}
-
-static bool is_length(struct rsm_node_port *port, uint64_t length)
-{
-    return length != 0 && length <= INT64_MAX && length % tcp_node_port_of(port)->page == 0;
-}
-
 static enum rsm_status node_extent_make(struct rsm_node_port *port, uint64_t length,
                                         struct rsm_extent **extent)
 {
-    return is_length(port, length) ? enclose_new(rsmcore_extent_memfd(length), length, extent)
-                                   : RSM_ST_INVALID;
+    return rsmcore_extent_memfd_make(tcp_node_port_of(port)->page, length, extent);
 }
 
 static enum rsm_status node_extent_adopt(struct rsm_node_port *port, int fd, uint64_t length,
                                          struct rsm_extent **extent)
 {
-    if (!is_length(port, length) || !rsmcore_extent_is_shareable(fd, length))
-        return RSM_ST_INVALID;
-    return enclose_new(rsmcore_fd_copy_above_stdio(fd), length, extent);
+    return rsmcore_extent_memfd_adopt(tcp_node_port_of(port)->page, fd, length, extent);
 }
 
 /* By a predecessor, whose extents were made like these. */
 static enum rsm_status node_extent_take(struct rsm_node_port *port, int fd, uint64_t length,
                                         struct rsm_extent **extent)
 {
-    bool usable = is_length(port, length) && rsmcore_extent_is_shareable(fd, length);
-    return usable ? enclose(fd, length, extent) : RSM_ST_INVALID;
+    return rsmcore_extent_memfd_take(tcp_node_port_of(port)->page, fd, length, extent);
 }
 
-static void node_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
-{
-    (void)port; /* its offers have ended, and with them what rsm-tcpd has mapped */
-    close(extent->fd);
-    free(extent);
-}
-
-TCP_TABLE const struct rsm_node_ops rsm_transport_node_ops_v1 = {
+MODULE_SYMBOL const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     RSM_NODE_OPS_HEAD,
     .name = "tcp",
     .open = node_open,
@@ -225,7 +187,7 @@ TCP_TABLE const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     .extent_make = node_extent_make,
     .extent_adopt = node_extent_adopt,
     .extent_take = node_extent_take,
-    .extent_free = node_extent_free,
+    .extent_free = rsmcore_extent_memfd_free,
     .offer = tcp_node_offer,
     .offer_take = tcp_node_offer_take,
     .revoke = tcp_node_revoke,

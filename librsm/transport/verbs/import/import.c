@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "transport/verbs/common/fd_guard.h"
-#include "transport/verbs/common/module.h"
+#include "transport/entry.h"
 
 enum { SPIN_US = 50 /* several times what a fast fabric needs for an answer */ };
 
@@ -176,7 +176,7 @@ static const struct rsm_signal_ops signal_ops = {
     .acknowledge = verbs_acknowledge_signals,
 };
 
-VERBS_TABLE const struct rsm_import_ops rsm_transport_import_ops_v1 = {
+MODULE_SYMBOL const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     RSM_IMPORT_OPS_HEAD,
     .name = "verbs",
     .open = import_open_guarded,

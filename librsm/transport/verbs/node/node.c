@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/memory_limit.h"
-#include "transport/verbs/common/module.h"
+#include "transport/entry.h"
 
 /* Linux's soft-RoCE (seen with 6.1) holds an access by a window against the bounds of the
  * registration behind it instead of those of the window. */
@@ -180,7 +180,7 @@ static void node_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
     verbs_offer_revoke(verbs_node_port_of(port), verbs_node_offer_of(made));
 }
 
-VERBS_TABLE const struct rsm_node_ops rsm_transport_node_ops_v1 = {
+MODULE_SYMBOL const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     RSM_NODE_OPS_HEAD,
     .name = "verbs",
     .open = node_open,

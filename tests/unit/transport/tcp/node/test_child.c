@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "cases.h"
-#include "transport/tcp/common/module.h"
+#include "transport/entry.h"
 #include "transport/tcp/node/port.h"
 
 #define NODE   (&rsm_transport_node_ops_v1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The log of the process that has loaded the module: the module has its own copy of librsm's. */
-#include "transport/tcp/common/module.h"
+#include "transport/entry.h"
 
 #include <stdatomic.h>
 
@@ -13,7 +13,7 @@ static void to_host(enum rsmcore_log_level level, const char *text)
     atomic_load (&host_log)((int)level, text);
 }
 
-TCP_TABLE void rsm_transport_log_v1(rsm_transport_log log)
+MODULE_SYMBOL void rsm_transport_log_v1(rsm_transport_log log)
 {
     atomic_store(&host_log, log);
     rsmcore_log_to(to_host, RSMCORE_LOG_DEBUG); /* the host knows what it wants to see */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file The module's visible symbols. */
+/** @file The visible symbols of librsm's own transport modules. */
 #pragma once
 
 #include "rsm/transport.h"
 
-#define NTB_TABLE __attribute__((visibility("default")))
+#define MODULE_SYMBOL __attribute__((visibility("default")))
 
 extern const struct rsm_node_ops rsm_transport_node_ops_v1;
 extern const struct rsm_import_ops rsm_transport_import_ops_v1;
