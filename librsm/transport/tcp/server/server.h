@@ -26,7 +26,8 @@ enum {
     TCP_OUT_BYTES = 4096,
     TCP_STRANGERS_MAX = 1024, /**< TCP connections that have not shown a token yet */
     TCP_TURN_BYTES = 256 * 1024,
-    TCP_FRAME_COST = 256, /**< bytes of a turn that a frame without payload takes */
+    TCP_TURN_ALONE = 1024 * 1024, /**< while no other connection has anything to do */
+    TCP_FRAME_COST = 256,         /**< bytes of a turn that a frame without payload takes */
     TCP_EVENTS = 64,
 };
 
@@ -93,8 +94,9 @@ struct tcp_server {
     unsigned largest;                                   /**< count that there is; 0 */
     struct epoll_event events[TCP_EVENTS]; /**< those of links that have ended have no pointer */
     int event_count;
-    bool report_waits; /**< waits until rsmd reads */
-    uint64_t *revoked; /**< answers that wait to be sent */
+    int64_t turn_bytes; /**< of this round's turns */
+    bool report_waits;  /**< waits until rsmd reads */
+    uint64_t *revoked;  /**< answers that wait to be sent */
     unsigned revoked_count, revoked_room;
 };
 
