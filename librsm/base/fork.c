@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "base/cancel.h"
+
 /* Held from the beginning of a fork to its end, and while a part is made known, which therefore is
  * known to a fork from beginning to end or not at all. Taken before all locks of parts. */
 static pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;
@@ -48,8 +50,7 @@ void rsmcore_fork_assert_unlocked(void)
 
 void rsmcore_fork_lock(struct rsmcore_fork_part *part)
 {
-    int state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    int state = rsm_cancel_disable();
     note_locked(part->rank);
     pthread_mutex_lock(&part->lock);
     part->cancel_state = state;
@@ -60,7 +61,7 @@ void rsmcore_fork_unlock(struct rsmcore_fork_part *part)
     int state = part->cancel_state;
     note_unlocked(part->rank);
     pthread_mutex_unlock(&part->lock);
-    pthread_setcancelstate(state, NULL);
+    rsm_cancel_enable(state);
 }
 
 void rsmcore_fork_wait(struct rsmcore_fork_part *part, pthread_cond_t *condition)

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <utlist.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/fork.h"
 
@@ -295,7 +296,6 @@ enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm
                                      struct rsm_packet_fds *receive)
 {
     struct rsmcore_exchange mine;
-    int cancellable;
     rsmcore_fork_assert_unlocked();
     if (receive != NULL)
         receive->count = 0;
@@ -306,7 +306,7 @@ enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm
     /* A thread cancelled here would leave the lock taken, and other threads waiting for it to
      * receive.
      */
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    int cancellable = rsm_cancel_disable();
     pthread_mutex_lock(&channel->lock);
     mine.deadline = rsm_deadline(channel->timeout_ms);
     enum rsm_status status = exchange(channel, &mine);
@@ -318,12 +318,13 @@ enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm
         *receive = mine.fds;
     else
         rsm_packet_fds_close(&mine.fds);
-    pthread_setcancelstate(cancellable, NULL);
+    rsm_cancel_enable(cancellable);
     return status;
 }
 
 void rsmcore_channel_post(struct rsmcore_channel *channel, struct rsm_msg *msg)
 {
+    RSM_UNCANCELLABLE;
     pthread_mutex_lock(&channel->lock);
     if (send_only(channel, msg) != RSM_ST_OK)
         atomic_store(&channel->broken, true);
@@ -332,6 +333,7 @@ void rsmcore_channel_post(struct rsmcore_channel *channel, struct rsm_msg *msg)
 
 void rsmcore_channel_try_post(struct rsmcore_channel *channel, struct rsm_msg *msg)
 {
+    RSM_UNCANCELLABLE;
     pthread_mutex_lock(&channel->lock);
     if (send_only(channel, msg) == RSM_ST_STALE)
         atomic_store(&channel->broken, true);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/fork.h"
 #include "base/sealed.h"
@@ -284,8 +285,7 @@ static void remember(struct rsmcore_control *control, bool own)
 /* A thread that is cancelled while it looks for a daemon must not keep a lock. */
 static int begin_making(void)
 {
-    int cancellable;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    int cancellable = rsm_cancel_disable();
     pthread_mutex_lock(&making_lock);
     return cancellable;
 }
@@ -293,7 +293,7 @@ static int begin_making(void)
 static void end_making(int cancellable)
 {
     pthread_mutex_unlock(&making_lock);
-    pthread_setcancelstate(cancellable, NULL);
+    rsm_cancel_enable(cancellable);
 }
 
 /* Under making_lock. A thread that waited while another one searched for the daemon in vain has

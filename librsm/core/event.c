@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/fence.h"
@@ -57,6 +58,7 @@ void rsmcore_event_destroy(struct rsmcore_event *event)
 static enum rsm_status request_counter(struct rsmcore_event *event,
                                        struct rsm_event_counter **counter)
 {
+    RSM_UNCANCELLABLE;
     struct rsm_packet_fds fds;
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_EVENT_OPEN);

@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/descriptor.h"
 #include "base/fork.h"
 #include "base/thread.h"
@@ -171,6 +172,7 @@ void rsmcore_event_listen(struct rsmcore_event *event)
 {
     if (event->source == NULL || atomic_load_explicit(&event->asked, memory_order_relaxed))
         return;
+    RSM_UNCANCELLABLE;
     pthread_mutex_lock(&event->lock);
     /* First the thread: what has come must not lie there. */
     if (!atomic_load(&event->asked) && add(event) &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
+#include "base/cancel.h"
 #include "base/probe.h"
 #include "core/event_internal.h"
 
@@ -62,6 +63,7 @@ static enum rsm_status take_counters(struct rsmcore_event *event,
 /* Ask for all peers once. RSM_ST_BUSY: they changed between two pages of the answer. */
 static enum rsm_status fetch_receivers(struct rsmcore_event *event)
 {
+    RSM_UNCANCELLABLE;
     uint32_t total;
     rsmcore_event_forget_receivers(event);
     do {

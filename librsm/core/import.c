@@ -9,6 +9,7 @@
 #include "core/event_internal.h"
 #include "core/export.h"
 #include "control/control.h"
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/probe.h"
 #include "core/target.h"
@@ -299,6 +300,7 @@ static const struct rsm_mapping_ops *mapping_engine(void)
 static enum rsm_status make_mappable(struct rsmcore_import *import)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    RSM_UNCANCELLABLE;
     enum rsm_status status = RSM_ST_OK;
     pthread_mutex_lock(&lock);
     struct rsm_conn *conn = rsmcore_import_conn(import);

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "base/cancel.h"
 #include "control/control.h"
 #include "transport/instance.h"
 
@@ -153,14 +154,12 @@ static bool await_turn(struct rsmcore_works *works, const struct rsmcore_work *w
 enum rsm_status rsmcore_work_wait(struct rsmcore_work *work)
 {
     struct rsmcore_works *works = &work->import->works;
-    int cancel;
     if (!is_done(work) && !is_ours(work))
         return RSM_ST_STALE;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    RSM_UNCANCELLABLE;
     while (await_turn(works, work)) {
         take(work);
         end_taking(works);
     }
-    pthread_setcancelstate(cancel, NULL);
     return work->status;
 }

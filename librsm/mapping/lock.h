@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/cancel.h"
+
 /** 0: free, 1: held, 2: held and perhaps waited for. Zeroed memory is a free lock. */
 struct mapping_lock {
     _Atomic uint32_t word;
@@ -16,15 +18,24 @@ struct mapping_lock {
 void mapping_lock(struct mapping_lock *lock);
 void mapping_unlock(struct mapping_lock *lock);
 
-/** Block all signals; *before gets what the mask was. */
-static inline void mapping_block(sigset_t *before)
+/** What a thread had before it was left alone. */
+struct mapping_mask {
+    sigset_t signals;
+    int cancel;
+};
+
+/** Block all signals, and the cancellation of the thread, whose signal the C library does not let
+ *  be blocked; *before gets what was before. */
+static inline void mapping_block(struct mapping_mask *before)
 {
     sigset_t all;
     sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, before);
+    before->cancel = rsm_cancel_disable();
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before->signals);
 }
 
-static inline void mapping_unblock(const sigset_t *before)
+static inline void mapping_unblock(const struct mapping_mask *before)
 {
-    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &before->signals, NULL);
+    rsm_cancel_enable(before->cancel);
 }

@@ -130,13 +130,13 @@ static inline bool mapping_has_views(struct mapping *mapping)
     return atomic_load(&mapping->views) > 0 && !mapping_is_foreign(mapping);
 }
 
-static inline void mapping_enter(struct mapping *mapping, sigset_t *before)
+static inline void mapping_enter(struct mapping *mapping, struct mapping_mask *before)
 {
     mapping_block(before);
     mapping_lock(&mapping->space.lock);
 }
 
-static inline void mapping_leave(struct mapping *mapping, const sigset_t *before)
+static inline void mapping_leave(struct mapping *mapping, const struct mapping_mask *before)
 {
     mapping_unlock(&mapping->space.lock);
     mapping_unblock(before);

@@ -30,7 +30,7 @@ static enum rsm_status barrier(struct mapping *mapping,
                                enum rsm_status (*transports)(struct rsm_conn *conn),
                                enum rsm_status (*with_stores)(struct mapping_space *space))
 {
-    sigset_t before;
+    struct mapping_mask before;
     if (is_idle(mapping)) {
         atomic_fetch_add(&mapping->space.epoch, 1);
         return transports(mapping->space.inner);
@@ -54,7 +54,7 @@ static enum rsm_status conn_complete(struct rsm_conn *conn)
 /* The lock is given up in between, for it may be much. */
 void mapping_reread_all(struct mapping *mapping, uint32_t first, uint32_t end)
 {
-    sigset_t before;
+    struct mapping_mask before;
     while (mapping->space.mirror != NULL && first < end) {
         mapping_enter(mapping, &before);
         first = mapping_reread(&mapping->space, first, end);
@@ -65,7 +65,7 @@ void mapping_reread_all(struct mapping *mapping, uint32_t first, uint32_t end)
 static void acquire(struct rsm_conn *conn)
 {
     struct mapping *mapping = mapping_of(conn);
-    sigset_t before;
+    struct mapping_mask before;
     if (!mapping_has_views(mapping))
         return;
     if (mapping->mechanism->signals)
@@ -83,7 +83,7 @@ static enum rsm_status conn_signal(struct rsm_conn *conn, bool coalesce)
 {
     struct mapping *mapping = mapping_of(conn);
     struct rsm_conn *inner = inner_of(conn);
-    sigset_t before;
+    struct mapping_mask before;
     if (mapping_is_foreign(mapping))
         return RSM_ST_STALE;
     uint32_t failures = rsm_conn_failures(inner);
@@ -136,7 +136,7 @@ static void stop(struct mapping *mapping)
 /* What a new view takes beside its addresses. Called with the mapping lock held. */
 static enum rsm_status prepare_view(struct mapping *mapping, const struct mapping_view *view)
 {
-    sigset_t before;
+    struct mapping_mask before;
     enum rsm_status status = atomic_load(&mapping->views) == 0 ? start(mapping) : RSM_ST_OK;
     if (status != RSM_ST_OK)
         return status;
@@ -235,7 +235,7 @@ static void log_counters(const struct mapping *mapping, const struct mapping_cou
 /* No view is left: what was cached is not what the next one will see. */
 static void close_space(struct mapping *mapping)
 {
-    sigset_t before;
+    struct mapping_mask before;
     stop(mapping);
     mapping_enter(mapping, &before);
     mapping_forget(&mapping->space, 0, mapping->space.page_count);

@@ -166,7 +166,7 @@ bool mapping_notes_open(struct mapping *mapping)
 static void show(struct mapping *mapping, const struct mapping_view *view)
 {
     uint32_t end = view->first + view->count;
-    sigset_t before;
+    struct mapping_mask before;
     for (uint32_t page = view->first; page < end;) {
         mapping_enter(mapping, &before);
         page = mapping_mirror_show(&mapping->space, page, end);
@@ -188,7 +188,7 @@ static bool attach(struct mapping *mapping, const struct mapping_view *view)
     size_t length = (size_t)view->count * mapping->space.page_size;
     bool writable = (view->rights & RSM_RIGHT_WRITE) != 0;
     int protection = view->rights == 0 ? PROT_NONE : writable ? PROT_READ | PROT_WRITE : PROT_READ;
-    sigset_t before;
+    struct mapping_mask before;
     if (!mapping_memory_populate(&mapping->space, view->first, view->count))
         return false;
     show(mapping, view);

@@ -132,7 +132,7 @@ enum rsm_status mapping_thread_start(struct mapping *mapping, void *(*run_it)(vo
                                      struct mapping_thread *thread)
 {
     pthread_attr_t attributes;
-    sigset_t before;
+    struct mapping_mask before;
     int error = pthread_attr_init(&attributes);
     if (error != 0)
         return rsmcore_status_from_errno(error);

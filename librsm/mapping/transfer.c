@@ -32,7 +32,7 @@ static enum rsm_status without_peer(struct mapping *mapping, const struct transf
                                     enum rsm_status status)
 {
     struct rsm_conn *inner = mapping->space.inner;
-    sigset_t before;
+    struct mapping_mask before;
     if (status == RSM_ST_OK || !mapping_has_views(mapping) ||
         inner->ops->health(inner) == RSM_ST_OK)
         return status;
@@ -52,7 +52,7 @@ static enum rsm_status without_peer(struct mapping *mapping, const struct transf
 static enum rsm_status to_space(struct mapping *mapping, const struct transfer *what)
 {
     struct mapping_space *space = &mapping->space;
-    sigset_t before;
+    struct mapping_mask before;
     if (!mapping_has_views(mapping))
         return to_inner(space->inner, what);
     mapping_enter(mapping, &before);
@@ -77,7 +77,7 @@ static enum rsm_status settle(struct mapping *mapping, uint32_t failures)
 {
     struct rsm_conn *inner = mapping->space.inner;
     enum rsm_status status = RSM_ST_OK;
-    sigset_t before;
+    struct mapping_mask before;
     if (mapping_is_foreign(mapping)) {
         status = inner->ops->complete(inner);
     } else {

@@ -144,6 +144,7 @@ static enum outcome handle(struct mapping *owner, uintptr_t address, ucontext_t 
 
 static bool on_fault(siginfo_t *info, void *context)
 {
+    RSM_UNCANCELLABLE;
     uintptr_t address = (uintptr_t)info->si_addr;
     enum outcome outcome = NOT_OURS;
     struct mapping *owner = info->si_code == SEGV_ACCERR ? mapping_view_owner(address) : NULL;

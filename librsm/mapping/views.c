@@ -76,7 +76,7 @@ static void unlink_view(const struct mapping_view *view)
 
 void mapping_views_tidy(void)
 {
-    sigset_t before;
+    struct mapping_mask before;
     mapping_block(&before);
     mapping_lock(&lock);
     if (!needs_handler())
@@ -88,7 +88,7 @@ void mapping_views_tidy(void)
 enum rsm_status mapping_view_add(struct mapping_view *view)
 {
     struct mapping *owner = view->owner;
-    sigset_t before;
+    struct mapping_mask before;
     mapping_block(&before);
     mapping_lock(&owner->space.lock);
     mapping_lock(&lock);
@@ -126,7 +126,7 @@ static void end_view(struct mapping *owner, struct mapping_view **link)
 
 struct mapping_view *mapping_view_remove(struct mapping *owner, const void *address)
 {
-    sigset_t before;
+    struct mapping_mask before;
     mapping_block(&before);
     mapping_lock(&owner->space.lock);
     struct mapping_view **link = &owner->first;
@@ -185,7 +185,7 @@ bool mapping_view_overlaps(const void *address, size_t length)
     uintptr_t from = (uintptr_t)address;
     if (from >= atomic_load(&highest) || from + length <= atomic_load(&lowest))
         return false;
-    sigset_t before;
+    struct mapping_mask before;
     mapping_block(&before);
     mapping_lock(&lock);
     const struct mapping_view *view = views;

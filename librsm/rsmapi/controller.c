@@ -127,20 +127,20 @@ static int open_new(const char *text, const struct controller_name *name,
 static int open_once(const char *text, const struct controller_name *name,
                      struct __rsmapi_controller_handle **opened)
 {
-    int cancellable;
     int error = RSM_SUCCESS;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    int cancellable = rsm_cancel_disable();
     pthread_mutex_lock(&opening_lock);
     *opened = take_open(name);
     if (*opened == NULL)
         error = open_new(text, name, opened);
     pthread_mutex_unlock(&opening_lock);
-    pthread_setcancelstate(cancellable, NULL);
+    rsm_cancel_enable(cancellable);
     return error;
 }
 
 RSM_API(int, rsm_get_controller)(char *name, rsmapi_controller_handle_t *controller)
 {
+    RSM_UNCANCELLABLE;
     struct controller_name wanted;
     const char *text = name == NULL ? LOOPBACK : name;
     if (controller == NULL)
@@ -166,6 +166,7 @@ static size_t limit(uint64_t value)
 RSM_API(int, rsm_get_controller_attr)
 (rsmapi_controller_handle_t chdl, rsmapi_controller_attr_t *attr)
 {
+    RSM_UNCANCELLABLE;
     if (!rsmapi_is_controller(chdl))
         return RSMERR_BAD_CTLR_HNDL;
     if (attr == NULL)
@@ -199,6 +200,7 @@ static void close_unused(struct __rsmapi_controller_handle *unused)
 
 RSM_API(int, rsm_release_controller)(rsmapi_controller_handle_t chdl)
 {
+    RSM_UNCANCELLABLE;
     int error = RSMERR_BAD_CTLR_HNDL;
     bool unused = false;
     if (chdl == NULL)

@@ -26,6 +26,7 @@ RSM_API(int, rsm_memseg_export_create)
 (rsmapi_controller_handle_t controller, rsm_memseg_export_handle_t *memseg, void *vaddr,
  size_t size, uint_t flags)
 {
+    RSM_UNCANCELLABLE;
     if (!rsmapi_is_controller(controller))
         return RSMERR_BAD_CTLR_HNDL;
     if (memseg == NULL)
@@ -58,6 +59,7 @@ RSM_API(int, rsm_memseg_export_create)
 
 RSM_API(int, rsm_memseg_export_destroy)(rsm_memseg_export_handle_t memseg)
 {
+    RSM_UNCANCELLABLE;
     if (!rsmapi_is_export(memseg))
         return RSMERR_BAD_SEG_HNDL;
     pthread_mutex_lock(&memseg->segment.lock);
@@ -82,6 +84,7 @@ RSM_API(int, rsm_memseg_export_publish)
 (rsm_memseg_export_handle_t memseg, rsm_memseg_id_t *segment_id,
  rsmapi_access_entry_t access_list[], uint_t access_list_length)
 {
+    RSM_UNCANCELLABLE;
     struct rsm_acl_entry acl[RSM_PROTO_ACL_MAX];
     if (segment_id == NULL)
         return RSMERR_BAD_SEGID;
@@ -111,6 +114,7 @@ RSM_API(int, rsm_memseg_export_publish)
 RSM_API(int, rsm_memseg_export_republish)
 (rsm_memseg_export_handle_t memseg, rsmapi_access_entry_t access_list[], uint_t access_list_length)
 {
+    RSM_UNCANCELLABLE;
     struct rsm_acl_entry acl[RSM_PROTO_ACL_MAX];
     if (!rsmapi_is_export(memseg))
         return RSMERR_BAD_SEG_HNDL;
@@ -140,6 +144,7 @@ static bool may_unpublish(rsm_memseg_export_handle_t memseg, bool published)
 
 RSM_API(int, rsm_memseg_export_unpublish)(rsm_memseg_export_handle_t memseg)
 {
+    RSM_UNCANCELLABLE;
     if (!rsmapi_is_export(memseg))
         return RSMERR_BAD_SEG_HNDL;
     bool published = rsmcore_export_is_published(memseg->core);
@@ -157,6 +162,7 @@ RSM_API(int, rsm_memseg_export_unpublish)(rsm_memseg_export_handle_t memseg)
 RSM_API(int, rsm_memseg_export_rebind)
 (rsm_memseg_export_handle_t memseg, void *vaddr, offset_t off, size_t size)
 {
+    RSM_UNCANCELLABLE;
     (void)off; /* documented as reserved */
     if (!rsmapi_is_export(memseg))
         return RSMERR_BAD_SEG_HNDL;

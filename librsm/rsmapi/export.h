@@ -13,6 +13,8 @@
  */
 #pragma once
 
+#include "base/cancel.h"
+
 /** Stands for type and name in the definition of a public function, and emits `_name`, the same
  *  function. */
 #define RSM_API(type, name)                                                                        \

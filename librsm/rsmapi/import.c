@@ -22,6 +22,7 @@ RSM_API(int, rsm_memseg_import_connect)
 (rsmapi_controller_handle_t controller, rsm_node_id_t node_id, rsm_memseg_id_t segment_id,
  rsm_permission_t perm, rsm_memseg_import_handle_t *im_memseg)
 {
+    RSM_UNCANCELLABLE;
     if (!rsmapi_is_controller(controller))
         return RSMERR_BAD_CTLR_HNDL;
     if (im_memseg == NULL)
@@ -47,6 +48,7 @@ RSM_API(int, rsm_memseg_import_connect)
 
 RSM_API(int, rsm_memseg_import_disconnect)(rsm_memseg_import_handle_t im_memseg)
 {
+    RSM_UNCANCELLABLE;
     int error = RSM_SUCCESS;
     if (!rsmapi_is_import(im_memseg))
         return RSMERR_BAD_SEG_HNDL;

@@ -10,6 +10,7 @@ RSM_API(int, rsm_create_localmemory_handle)
 (rsmapi_controller_handle_t controller, rsm_localmemory_handle_t *localmemory, caddr_t local_vaddr,
  size_t length)
 {
+    RSM_UNCANCELLABLE;
     if ((uintptr_t)local_vaddr % rsmapi_page_size() != 0)
         return RSMERR_BAD_ADDR;
     if (!rsmapi_is_controller(controller))
@@ -41,6 +42,7 @@ RSM_API(int, rsm_create_localmemory_handle)
 RSM_API(int, rsm_free_localmemory_handle)
 (rsmapi_controller_handle_t controller, rsm_localmemory_handle_t localmemory)
 {
+    RSM_UNCANCELLABLE;
     if (!rsmapi_is_controller(controller))
         return RSMERR_BAD_CTLR_HNDL;
     if (localmemory == NULL || localmemory->tag != RSMAPI_TAG_LOCAL_MEMORY)

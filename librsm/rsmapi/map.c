@@ -76,6 +76,7 @@ RSM_API(int, rsm_memseg_import_map)
 (rsm_memseg_import_handle_t im_memseg, void **address, rsm_attribute_t attr, rsm_permission_t perm,
  off_t offset, size_t length)
 {
+    RSM_UNCANCELLABLE;
     struct map_request request = {.attr = attr, .perm = perm, .offset = offset, .length = length};
     if (im_memseg == NULL)
         return RSMERR_BAD_SEG_HNDL;
@@ -106,6 +107,7 @@ static int unmap_locked(struct __rsm_memseg_import_handle *handle)
 
 RSM_API(int, rsm_memseg_import_unmap)(rsm_memseg_import_handle_t im_memseg)
 {
+    RSM_UNCANCELLABLE;
     if (!rsmapi_is_import(im_memseg))
         return RSMERR_BAD_SEG_HNDL;
     pthread_mutex_lock(&im_memseg->segment.lock);

@@ -93,6 +93,7 @@ static enum rsm_status refer(struct rsmapi_segment *segment, int fd)
 
 RSM_API(int, rsm_memseg_get_pollfd)(void *memseg, struct pollfd *pollfd)
 {
+    RSM_UNCANCELLABLE;
     int fd;
     enum rsm_status status = RSM_ST_STALE;
     struct rsmapi_segment *segment = rsmapi_segment_of(memseg);
@@ -113,6 +114,7 @@ RSM_API(int, rsm_memseg_get_pollfd)(void *memseg, struct pollfd *pollfd)
 
 RSM_API(int, rsm_memseg_release_pollfd)(void *memseg)
 {
+    RSM_UNCANCELLABLE;
     struct rsmapi_segment *segment = rsmapi_segment_of(memseg);
     if (segment == NULL)
         return RSMERR_BAD_SEG_HNDL;
@@ -142,6 +144,7 @@ static void consume(struct rsmapi_segment *segment, struct pollfd *entry)
 /* Settle the entries that stand for segments; whether there are any. */
 static bool settle_segments(struct pollfd fds[], nfds_t nfds)
 {
+    RSM_UNCANCELLABLE;
     bool any = false;
     pthread_mutex_lock(&consuming_lock);
     for (nfds_t i = 0; i < nfds; i++) {
@@ -196,6 +199,7 @@ static int slice(int left, bool segments)
 RSM_API(int, rsm_intr_signal_wait_pollfd)
 (struct pollfd fds[], nfds_t nfds, int timeout, int *numfdsp)
 {
+    RSM_CANCEL_DEFERRED;
     int ready;
     if (numfdsp != NULL)
         *numfdsp = 0;

@@ -124,10 +124,12 @@ static int scatter_gather(rsm_scat_gath_t *sg_io, uint32_t right)
 
 RSM_API(int, rsm_memseg_import_putv)(rsm_scat_gath_t *sg_io)
 {
+    RSM_CANCEL_DEFERRED;
     return scatter_gather(sg_io, RSM_RIGHT_WRITE);
 }
 
 RSM_API(int, rsm_memseg_import_getv)(rsm_scat_gath_t *sg_io)
 {
+    RSM_CANCEL_DEFERRED;
     return scatter_gather(sg_io, RSM_RIGHT_READ);
 }

@@ -73,6 +73,7 @@ static int parse_line(char *line, const char *appid, rsm_memseg_id_t *baseid, ui
 
 RSM_API(int, rsm_get_segmentid_range)(const char *appid, rsm_memseg_id_t *baseid, uint32_t *length)
 {
+    RSM_UNCANCELLABLE;
     char line[LINE_PIECE];
     if (appid == NULL || baseid == NULL || length == NULL)
         return RSMERR_BAD_ADDR;

@@ -6,6 +6,7 @@
 
 RSM_API(int, rsm_intr_signal_post)(void *memseg, uint_t flags)
 {
+    RSM_CANCEL_DEFERRED;
     struct rsmapi_segment *segment = rsmapi_segment_of(memseg);
     bool coalesce = (flags & RSM_SIGPOST_NO_ACCUMULATE) != 0;
     if (segment == NULL)
@@ -18,6 +19,7 @@ RSM_API(int, rsm_intr_signal_post)(void *memseg, uint_t flags)
 
 RSM_API(int, rsm_intr_signal_wait)(void *memseg, int timeout)
 {
+    RSM_CANCEL_DEFERRED;
     struct rsmapi_segment *segment = rsmapi_segment_of(memseg);
     if (segment == NULL)
         return RSMERR_BAD_SEG_HNDL;

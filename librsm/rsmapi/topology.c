@@ -82,6 +82,7 @@ static void fill_block(rsm_topology_t *block, const struct rsmcore_topology *fro
 
 RSM_API(int, rsm_get_interconnect_topology)(rsm_topology_t **topology_data)
 {
+    RSM_UNCANCELLABLE;
     struct rsmcore_topology *snapshot;
     if (topology_data == NULL)
         return RSMERR_BAD_TOPOLOGY_PTR;

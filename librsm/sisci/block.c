@@ -173,6 +173,7 @@ SISCI_API(void, SCITransferBlockAsync)
  unsigned int destinationOffset, unsigned int size, sci_block_transfer_t *block,
  sci_cb_block_transfer_t callback, void *callbackArg, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     struct source wanted = {.from_offset = sourceOffset,
                             .to_offset = destinationOffset,
                             .size = size,
@@ -215,6 +216,7 @@ static enum rsm_status attempt(void *argument, int timeout_ms)
 SISCI_API(void, SCIWaitForBlockTransfer)
 (sci_block_transfer_t block, unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
+    RSM_CANCEL_DEFERRED;
     sci_error_t result = sisci_check(flags, 0);
     struct sisci_object *held = sisci_need(block, SISCI_BLOCK_TRANSFER, &result);
     if (held != NULL && block_of(held)->source->callback != NULL) {
@@ -223,6 +225,7 @@ SISCI_API(void, SCIWaitForBlockTransfer)
         struct source *source = block_of(held)->source;
         result = sisci_error(SISCI_WAIT, sisci_wait(held, timeout, attempt, source));
         if (result == SCI_ERR_OK) {
+            RSM_UNCANCELLABLE;
             result = source->outcome;
             (void)sisci_end(held, SISCI_END_ALL); /* or another thread does, which waited, too */
             held = NULL;
@@ -233,19 +236,16 @@ SISCI_API(void, SCIWaitForBlockTransfer)
     sisci_report(error, result);
 }
 
-/* No cancellation point. */
 static void await_end(struct source *source)
 {
-    int state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     while (attempt(source, 1000) != RSM_ST_OK)
         continue;
-    pthread_setcancelstate(state, NULL);
 }
 
 SISCI_API(void, SCIAbortBlockTransfer)
 (sci_block_transfer_t block, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sci_error_t result = sisci_check(flags, 0);
     struct sisci_object *held = sisci_need(block, SISCI_BLOCK_TRANSFER, &result);
     if (held != NULL) {

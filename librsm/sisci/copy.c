@@ -88,6 +88,7 @@ SISCI_API(void, SCIMemCpy)
 (sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap, size_t remoteOffset, size_t size,
  unsigned int flags, sci_error_t *error)
 {
+    RSM_CANCEL_DEFERRED;
     struct wanted wanted = {
         .offset = remoteOffset, .size = size, .memory = memAddr, .flags = flags};
     sisci_report(error, mem_cpy(sequence, remoteMap, &wanted));
@@ -97,6 +98,7 @@ SISCI_API(void, SCIMemCopy)
 (void *memAddr, sci_map_t remoteMap, unsigned int remoteOffset, unsigned int size,
  unsigned int flags, sci_error_t *error)
 {
+    RSM_CANCEL_DEFERRED;
     struct wanted wanted = {
         .offset = remoteOffset, .size = size, .memory = memAddr, .flags = flags};
     sisci_report(error, mem_cpy(NULL, remoteMap, &wanted));
@@ -105,6 +107,7 @@ SISCI_API(void, SCIMemCopy)
 SISCI_API(void, SCIMemWrite)
 (void *memAddr, volatile void *remoteAddr, size_t size, unsigned int flags, sci_error_t *error)
 {
+    RSM_CANCEL_DEFERRED;
     sci_error_t result = sisci_check(flags, 0);
     if (result == SCI_ERR_OK && size > 0 && (memAddr == NULL || remoteAddr == NULL))
         result = SCI_ERR_ILLEGAL_PARAMETER;
@@ -145,6 +148,7 @@ SISCI_API(void, SCITransferBlock)
 (sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t destinationMap,
  unsigned int destinationOffset, unsigned int size, unsigned int flags, sci_error_t *error)
 {
+    RSM_CANCEL_DEFERRED;
     sci_error_t result = sisci_check(flags, SCI_FLAG_ERROR_CHECK);
     struct sisci_map *source = sisci_need(sourceMap, SISCI_MAP, &result);
     struct sisci_map *target = sisci_need(destinationMap, SISCI_MAP, &result);

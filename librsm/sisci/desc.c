@@ -15,6 +15,7 @@ static const struct sisci_type desc_type = {.kind = SISCI_DESC, .release = relea
 
 SISCI_API(void, SCIInitialize)(unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     if (flags == 0)
         sisci_library_begin();
     sisci_report(error, flags == 0 ? SCI_ERR_OK : SCI_ERR_ILLEGAL_FLAG);
@@ -22,6 +23,7 @@ SISCI_API(void, SCIInitialize)(unsigned int flags, sci_error_t *error)
 
 SISCI_API(void, SCITerminate)(void)
 {
+    RSM_UNCANCELLABLE;
     if (!sisci_library_end())
         return;
     sisci_end_everything();
@@ -51,6 +53,7 @@ static sci_error_t open_desc(sci_desc_t *sd)
 
 SISCI_API(void, SCIOpen)(sci_desc_t *sd, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     if (sd != NULL)
         *sd = NULL;
     sci_error_t result = sisci_check(flags, SCI_FLAG_THREAD_SAFE);
@@ -61,5 +64,6 @@ SISCI_API(void, SCIOpen)(sci_desc_t *sd, unsigned int flags, sci_error_t *error)
 
 SISCI_API(void, SCIClose)(sci_desc_t sd, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sisci_report(error, sisci_remove(sd, SISCI_DESC, flags));
 }

@@ -180,17 +180,6 @@ static sci_error_t need_listeners(struct sisci_dma_engine *engine,
     return error;
 }
 
-/* The core has cancellation points where it holds locks. */
-static sci_error_t carry_out_undisturbed(struct sisci_dma_engine *engine,
-                                         struct sisci_dma_call *call)
-{
-    int state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    sci_error_t outcome = carry_out(engine, call);
-    pthread_setcancelstate(state, NULL);
-    return outcome;
-}
-
 static struct sisci_dma_call *make_call(const struct sisci_dma_engine *engine,
                                         struct sisci_dma_transfer *transfer,
                                         const struct sisci_dma_manner *manner)
@@ -252,5 +241,5 @@ sci_error_t sisci_dma_post(struct sisci_dma_queue *queue, struct sisci_dma_trans
         sisci_dma_transfer_release(transfer);
         return error;
     }
-    return manner->wait ? carry_out_undisturbed(engine, call) : SCI_ERR_OK;
+    return manner->wait ? carry_out(engine, call) : SCI_ERR_OK;
 }

@@ -34,6 +34,7 @@ SISCI_API(void, SCIPostDMAQueue)
 (sci_dma_queue_t dq, sci_cb_dma_t callback, void *callbackArg, unsigned int flags,
  sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     bool calls_back = (flags & SCI_FLAG_USE_CALLBACK) != 0;
     const struct sisci_dma_manner manner = {.callback = calls_back ? callback : NULL,
                                             .argument = callbackArg};
@@ -154,6 +155,7 @@ SISCI_API(sci_dma_queue_state_t, SCIEnqueueDMATransfer)
  unsigned int localOffset, unsigned int remoteOffset, unsigned int size, unsigned int flags,
  sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     struct sisci_dma_request request = {.segment = localSegment,
                                         .remote = remoteSegment,
                                         .local_offset = localOffset,

@@ -76,6 +76,7 @@ SISCI_API(void, SCICreateDMAQueue)
 (sci_desc_t sd, sci_dma_queue_t *dq, unsigned int localAdapterNo, unsigned int maxEntries,
  unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sci_dma_queue_t made = NULL;
     sci_error_t result = sisci_check(flags, 0);
     if (result == SCI_ERR_OK)
@@ -92,8 +93,9 @@ SISCI_API(void, SCICreateDMAQueue)
 
 SISCI_API(void, SCIRemoveDMAQueue)(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sci_error_t result = sisci_check(flags, 0);
-    struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
+    struct sisci_dma_queue *queue = sisci_need_to_end(dq, SISCI_DMA_QUEUE, &result);
     if (queue != NULL && atomic_load(&queue->engine->state) == SCI_DMAQUEUE_POSTED) {
         result = SCI_ERR_ILLEGAL_OPERATION;
         sisci_drop(&queue->object);
@@ -105,6 +107,7 @@ SISCI_API(void, SCIRemoveDMAQueue)(sci_dma_queue_t dq, unsigned int flags, sci_e
 
 SISCI_API(sci_dma_queue_state_t, SCIDMAQueueState)(sci_dma_queue_t dq)
 {
+    RSM_CANCEL_DEFERRED;
     struct sisci_dma_queue *queue = sisci_hold(dq, SISCI_DMA_QUEUE);
     if (queue == NULL)
         return SCI_DMAQUEUE_ERROR;
@@ -143,6 +146,7 @@ static sci_error_t wait_for(struct sisci_dma_queue *queue, unsigned timeout,
 SISCI_API(sci_dma_queue_state_t, SCIWaitForDMAQueue)
 (sci_dma_queue_t dq, unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
+    RSM_CANCEL_DEFERRED;
     sci_dma_queue_state_t state = SCI_DMAQUEUE_ERROR;
     sci_error_t result = sisci_check(flags, ENGINE_FLAGS);
     struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
@@ -154,15 +158,7 @@ SISCI_API(sci_dma_queue_state_t, SCIWaitForDMAQueue)
     return state;
 }
 
-/* Until the transfer has ended: bytes may move when a thread that is cancelled here has gone. */
-static void await_undisturbed(struct sisci_dma_queue *queue, struct sisci_dma_wait *wait)
-{
-    int state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    (void)sisci_wait(&queue->object, SCI_INFINITE_TIMEOUT, sisci_dma_await, wait);
-    pthread_setcancelstate(state, NULL);
-}
-
+/* Until the transfer has ended: the thread cannot be cancelled, for bytes would go on moving. */
 static void abort_transfer(struct sisci_dma_queue *queue)
 {
     struct sisci_dma_engine *engine = queue->engine;
@@ -174,11 +170,12 @@ static void abort_transfer(struct sisci_dma_queue *queue)
         atomic_store(&engine->stop, true);
     pthread_mutex_unlock(&engine->lock);
     if (posted)
-        await_undisturbed(queue, &wait);
+        (void)sisci_wait(&queue->object, SCI_INFINITE_TIMEOUT, sisci_dma_await, &wait);
 }
 
 SISCI_API(void, SCIAbortDMAQueue)(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sci_error_t result = sisci_check(flags, 0);
     struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
     if (queue != NULL) {
@@ -205,6 +202,7 @@ sci_error_t sisci_dma_reset(struct sisci_dma_queue *queue)
 
 SISCI_API(void, SCIResetDMAQueue)(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sci_error_t result = sisci_check(flags, 0);
     struct sisci_dma_queue *queue = sisci_need(dq, SISCI_DMA_QUEUE, &result);
     if (queue != NULL) {

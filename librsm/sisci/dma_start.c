@@ -69,6 +69,7 @@ SISCI_API(void, SCIStartDmaTransfer)
  size_t localOffset, size_t size, size_t remoteOffset, sci_cb_dma_t callback, void *callbackArg,
  unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     const struct sisci_dma_request request = {.segment = localSegment,
                                               .remote = remoteSegment,
                                               .local_offset = localOffset,
@@ -86,6 +87,7 @@ SISCI_API(void, SCIStartDmaTransferMem)
  size_t remoteOffset, sci_cb_dma_t callback, void *callbackArg, unsigned int flags,
  sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     const struct sisci_dma_request request = {.memory = localAddress,
                                               .remote = remoteSegment,
                                               .remote_offset = remoteOffset,
@@ -122,6 +124,7 @@ SISCI_API(void, SCIStartDmaTransferVec)
  size_t veclen, dis_dma_vec_t *vec, sci_cb_dma_t callback, void *callbackArg, unsigned int flags,
  sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     const struct sisci_dma_request common = {
         .segment = localSegment, .remote = remoteSegment, .read = (flags & SCI_FLAG_DMA_READ) != 0};
     struct sisci_dma_request *requests = NULL;

@@ -7,10 +7,15 @@
  *
  *     SISCI_API(void, SCIOpen)(...)
  *     {
+ *         RSM_UNCANCELLABLE;
  *     }
+ *
+ * The first line says what the cancellation of a thread does there (base/cancel.h). Waits, and what
+ * hardware would do without a system call, have RSM_CANCEL_DEFERRED.
  */
 #pragma once
 
+#include "base/cancel.h"
 #include "sisci_api.h"
 
 #define SISCI_VISIBLE __attribute__((visibility("default")))

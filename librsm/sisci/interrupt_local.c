@@ -282,6 +282,7 @@ SISCI_API(void, SCICreateInterrupt)
  unsigned int *interruptNo, sci_cb_interrupt_t callback, void *callbackArg, unsigned int flags,
  sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     const struct callback called = {.plain = callback, .argument = callbackArg};
     sisci_report(error, create(sd, SISCI_LOCAL_INTERRUPT, localAdapterNo, interruptNo, &called,
                                flags, (void **)interrupt));
@@ -290,12 +291,14 @@ SISCI_API(void, SCICreateInterrupt)
 SISCI_API(void, SCIRemoveInterrupt)
 (sci_local_interrupt_t interrupt, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sisci_report(error, sisci_remove(interrupt, SISCI_LOCAL_INTERRUPT, flags));
 }
 
 SISCI_API(void, SCIWaitForInterrupt)
 (sci_local_interrupt_t interrupt, unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
+    RSM_CANCEL_DEFERRED;
     sisci_report(error, wait_for(interrupt, SISCI_LOCAL_INTERRUPT, NULL, NULL, timeout, flags));
 }
 
@@ -304,6 +307,7 @@ SISCI_API(void, SCICreateDataInterrupt)
  unsigned int *interruptNo, sci_cb_data_interrupt_t callback, void *callbackArg, unsigned int flags,
  sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     const struct callback called = {.data = callback, .argument = callbackArg};
     sisci_report(error, create(sd, SISCI_LOCAL_DATA_INTERRUPT, localAdapterNo, interruptNo, &called,
                                flags, (void **)interrupt));
@@ -312,6 +316,7 @@ SISCI_API(void, SCICreateDataInterrupt)
 SISCI_API(void, SCIRemoveDataInterrupt)
 (sci_local_data_interrupt_t interrupt, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sisci_report(error, sisci_remove(interrupt, SISCI_LOCAL_DATA_INTERRUPT, flags));
 }
 
@@ -319,6 +324,7 @@ SISCI_API(void, SCIWaitForDataInterrupt)
 (sci_local_data_interrupt_t interrupt, void *data, unsigned int *length, unsigned int timeout,
  unsigned int flags, sci_error_t *error)
 {
+    RSM_CANCEL_DEFERRED;
     sisci_report(error,
                  wait_for(interrupt, SISCI_LOCAL_DATA_INTERRUPT, data, length, timeout, flags));
 }

@@ -108,6 +108,8 @@ static sci_error_t connect_interrupt(sci_desc_t sd, enum sisci_kind kind, unsign
     return error;
 }
 
+/* A plain trigger succeeds where no receiver is left: programs whose receiver ends first trigger
+ * once more, and take any error for a fault. Of a message the sender learns that it is lost. */
 static sci_error_t trigger(const void *handle, enum sisci_kind kind, const void *data,
                            size_t length, unsigned flags)
 {
@@ -122,13 +124,16 @@ static sci_error_t trigger(const void *handle, enum sisci_kind kind, const void 
                                  ? sisci_group_trigger(interrupt->group, data, length)
                                  : rsmcore_interrupt_trigger(interrupt->core, data, length);
     sisci_drop(object);
-    return sisci_error(SISCI_TRANSFER, status);
+    return status == RSM_ST_NOT_FOUND && kind == SISCI_REMOTE_INTERRUPT
+               ? SCI_ERR_OK
+               : sisci_error(SISCI_TRANSFER, status);
 }
 
 SISCI_API(void, SCIConnectInterrupt)
 (sci_desc_t sd, sci_remote_interrupt_t *interrupt, unsigned int nodeId, unsigned int localAdapterNo,
  unsigned int interruptNo, unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     (void)timeout; /* there is, or there is not */
     sisci_report(error,
                  connect_interrupt(sd, SISCI_REMOTE_INTERRUPT, nodeId, localAdapterNo, interruptNo,
@@ -138,12 +143,14 @@ SISCI_API(void, SCIConnectInterrupt)
 SISCI_API(void, SCIDisconnectInterrupt)
 (sci_remote_interrupt_t interrupt, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sisci_report(error, sisci_remove(interrupt, SISCI_REMOTE_INTERRUPT, flags));
 }
 
 SISCI_API(void, SCITriggerInterrupt)
 (sci_remote_interrupt_t interrupt, unsigned int flags, sci_error_t *error)
 {
+    RSM_CANCEL_DEFERRED;
     sisci_report(error, trigger(interrupt, SISCI_REMOTE_INTERRUPT, NULL, 0, flags));
 }
 
@@ -152,6 +159,7 @@ SISCI_API(void, SCIConnectDataInterrupt)
  unsigned int localAdapterNo, unsigned int interruptNo, unsigned int timeout, unsigned int flags,
  sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     (void)timeout; /* there is, or there is not */
     sisci_report(error,
                  connect_interrupt(sd, SISCI_REMOTE_DATA_INTERRUPT, nodeId, localAdapterNo,
@@ -161,6 +169,7 @@ SISCI_API(void, SCIConnectDataInterrupt)
 SISCI_API(void, SCIDisconnectDataInterrupt)
 (sci_remote_data_interrupt_t interrupt, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sisci_report(error, sisci_remove(interrupt, SISCI_REMOTE_DATA_INTERRUPT, flags));
 }
 
@@ -168,5 +177,6 @@ SISCI_API(void, SCITriggerDataInterrupt)
 (sci_remote_data_interrupt_t interrupt, void *data, unsigned int length, unsigned int flags,
  sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sisci_report(error, trigger(interrupt, SISCI_REMOTE_DATA_INTERRUPT, data, length, flags));
 }

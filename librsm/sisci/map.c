@@ -106,6 +106,7 @@ SISCI_API(void *, SCIMapLocalSegment)
 (sci_local_segment_t segment, sci_map_t *map, size_t offset, size_t size, void *addr,
  unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     bool fixed = (flags & SCI_FLAG_FIXED_MAP_ADDR) != 0;
     const struct wanted wanted = {offset, size, fixed ? addr : NULL,
                                   (flags & SCI_FLAG_READONLY_MAP) != 0};
@@ -159,6 +160,7 @@ SISCI_API(volatile void *, SCIMapRemoteSegment)
 (sci_remote_segment_t segment, sci_map_t *map, size_t offset, size_t size, void *addr,
  unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     bool fixed = (flags & SCI_FLAG_FIXED_MAP_ADDR) != 0;
     const struct wanted wanted = {offset, size, fixed ? addr : NULL,
                                   (flags & SCI_FLAG_READONLY_MAP) != 0};
@@ -184,11 +186,13 @@ SISCI_API(volatile void *, SCIMapRemoteSegment)
 
 SISCI_API(void, SCIUnmapSegment)(sci_map_t map, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sisci_report(error, sisci_remove(map, SISCI_MAP, flags));
 }
 
 SISCI_API(volatile void *, SCIGetMapPointer)(sci_map_t map)
 {
+    RSM_CANCEL_DEFERRED;
     struct sisci_map *held = sisci_hold(map, SISCI_MAP);
     void *address = held != NULL ? held->address : NULL;
     if (held != NULL)
@@ -199,6 +203,7 @@ SISCI_API(volatile void *, SCIGetMapPointer)(sci_map_t map)
 SISCI_API(void, SCICacheSync)
 (sci_map_t map, void *addr, size_t length, unsigned int flags, sci_error_t *error)
 {
+    RSM_CANCEL_DEFERRED;
     sci_error_t result = sisci_check(flags, SCI_FLAG_CACHE_FLUSH | SCI_FLAG_CACHE_INVALIDATE);
     struct sisci_map *held = sisci_need(map, SISCI_MAP, &result);
     if (held != NULL) {

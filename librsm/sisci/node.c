@@ -10,6 +10,7 @@
 SISCI_API(void, SCIGetLocalNodeId)
 (unsigned int adapterNo, unsigned int *nodeId, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     uint32_t node = 0;
     sci_error_t result = sisci_check(flags, 0);
     if (result == SCI_ERR_OK && nodeId == NULL)
@@ -53,6 +54,7 @@ SISCI_API(int, SCIProbeNode)
 (sci_desc_t sd, unsigned int localAdapterNo, unsigned int nodeId, unsigned int flags,
  sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sci_error_t result = sisci_check(flags, 0);
     struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &result);
     if (desc != NULL) {
@@ -111,6 +113,7 @@ SISCI_API(void, SCIGetNodeIdByAdapterName)
 (char *name, dis_nodeId_list_t *list, dis_virt_adapter_t *type, unsigned int flags,
  sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sisci_report(error, find(name, NULL, list, type, flags));
 }
 
@@ -118,6 +121,7 @@ SISCI_API(void, SCIGetNodeInfoByAdapterName)
 (char *name, unsigned int *adapters, dis_nodeId_list_t *list, dis_virt_adapter_t *type,
  unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sci_error_t result = adapters == NULL ? sisci_check(flags, 0) : SCI_ERR_OK;
     if (result == SCI_ERR_OK && adapters == NULL)
         result = SCI_ERR_ILLEGAL_PARAMETER;

@@ -47,6 +47,8 @@ struct slot {
     struct sisci_object *object; /* NULL: free */
     struct slot *next_free;
     uint32_t index;
+    uintptr_t ended; /* the latest handle of the slot that left something; 0: none has */
+    struct sisci_remains remains;
 };
 
 /* Chunks are made as they are needed and stay. */
@@ -59,6 +61,7 @@ static unsigned chunk_count;
 static struct sisci_object *descriptors; /* those of the library */
 
 static atomic_uint library_users;
+static atomic_bool was_used;
 
 /* A child cannot use anything of its parent, and starts with an empty table: used slots lose their
  * owner, and their objects stay allocated. */
@@ -79,6 +82,7 @@ RSMCORE_FORK_PART(lock, RSMCORE_FORK_OBJECTS, begin_anew);
 
 void sisci_library_begin(void)
 {
+    atomic_store(&was_used, true);
     atomic_fetch_add(&library_users, 1);
 }
 
@@ -96,6 +100,12 @@ sci_error_t sisci_check(unsigned flags, unsigned known)
     if (atomic_load_explicit(&library_users, memory_order_relaxed) == 0)
         return SCI_ERR_NOT_INITIALIZED;
     return (flags & ~known) != 0 ? SCI_ERR_ILLEGAL_FLAG : SCI_ERR_OK;
+}
+
+bool sisci_library_is_over(void)
+{
+    return atomic_load_explicit(&library_users, memory_order_relaxed) == 0 &&
+           atomic_load_explicit(&was_used, memory_order_relaxed);
 }
 
 static uint64_t word_of_use(uint32_t use)
@@ -244,8 +254,25 @@ static sci_error_t withdraw(struct sisci_object *object, enum sisci_end how)
         return SCI_ERR_ILLEGAL_PARAMETER;
     if (how == SISCI_END_UNUSED && object->first != NULL)
         return SCI_ERR_BUSY;
-    atomic_fetch_or(&slot_of(object)->word, WORD_ENDING);
+    struct slot *slot = slot_of(object);
+    atomic_fetch_or(&slot->word, WORD_ENDING);
+    if (object->type->leave != NULL) {
+        slot->ended = object->handle;
+        object->type->leave(object, &slot->remains);
+    }
     return SCI_ERR_OK;
+}
+
+struct sisci_remains sisci_remains_of(const void *handle)
+{
+    struct sisci_remains remains = {.size = 0};
+    uintptr_t number = (uintptr_t)handle;
+    rsmcore_fork_lock(&lock);
+    const struct slot *slot = slot_at(number & SLOT_MASK);
+    if (number != 0 && slot != NULL && slot->ended == number)
+        remains = slot->remains;
+    rsmcore_fork_unlock(&lock);
+    return remains;
 }
 
 /* Called with the lock held, which is released meanwhile. */
@@ -333,10 +360,19 @@ sci_error_t sisci_end(struct sisci_object *object, enum sisci_end how)
     return error;
 }
 
+void *sisci_need_to_end(const void *handle, enum sisci_kind kind, sci_error_t *error)
+{
+    if (*error == SCI_ERR_NOT_INITIALIZED && sisci_library_is_over()) {
+        *error = SCI_ERR_OK;
+        return NULL;
+    }
+    return sisci_need(handle, kind, error);
+}
+
 sci_error_t sisci_remove(const void *handle, enum sisci_kind kind, unsigned flags)
 {
     sci_error_t error = sisci_check(flags, 0);
-    struct sisci_object *object = sisci_need(handle, kind, &error);
+    struct sisci_object *object = sisci_need_to_end(handle, kind, &error);
     return object != NULL ? sisci_end(object, SISCI_END_ALL) : error;
 }
 

@@ -43,6 +43,12 @@ enum sisci_kind {
 
 struct sisci_object;
 
+/** What can still be asked of a resource that has ended. */
+struct sisci_remains {
+    uint64_t size;
+    unsigned id, node;
+};
+
 /** What resources of a kind have in common. */
 struct sisci_type {
     enum sisci_kind kind;
@@ -56,6 +62,9 @@ struct sisci_type {
      *  such subcommand, or no answer. NULL: there is none at all. */
     sci_error_t (*query)(struct sisci_object *object, unsigned subcommand,
                          unsigned long long *answer);
+    /** Describe it for programs that ask when it has ended. Called under the lock of the tree.
+     *  NULL: there is nothing to ask. */
+    void (*leave)(const struct sisci_object *object, struct sisci_remains *remains);
 };
 
 /** The first member of each resource, which is from malloc(3). Only object.c touches what is in
@@ -101,6 +110,14 @@ void *sisci_hold(const void *handle, enum sisci_kind kind);
  */
 void *sisci_need(const void *handle, enum sisci_kind kind, sci_error_t *error);
 
+/** sisci_need() in a function that ends a resource. NULL and SCI_ERR_OK: SCITerminate() has ended
+ *  it, which is no error. */
+void *sisci_need_to_end(const void *handle, enum sisci_kind kind, sci_error_t *error);
+
+/** What a resource left that had this handle; zeros: nothing, or a later resource in its place has
+ *  left something. */
+struct sisci_remains sisci_remains_of(const void *handle);
+
 /** One more hold of a resource that the caller holds. */
 void sisci_hold_again(struct sisci_object *object);
 
@@ -131,6 +148,8 @@ void sisci_end_everything(void);
 /** Begin and end of use, counted. sisci_library_end() returns whether it was the last. */
 void sisci_library_begin(void);
 bool sisci_library_end(void);
+/** Whether it was used, and no more is. */
+bool sisci_library_is_over(void);
 
 /* wait.c: waits of the API, cancellation points that no signal ends */
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/cancel.h"
 #include "base/fence.h"
 #include "base/fork.h"
 
@@ -76,6 +77,7 @@ void sisci_order_all(void)
     rsm_fence_stores();
     if (atomic_load_explicit(&rsmcore_mapping_engine, memory_order_acquire) == NULL)
         return;
+    RSM_UNCANCELLABLE; /* transports may have cancellation points */
     pthread_rwlock_rdlock(&lock);
     for (size_t i = 0; i < count; i++)
         if (atomic_load_explicit(&table[i]->soft, memory_order_acquire) != NULL)

@@ -218,6 +218,7 @@ static sci_error_t answer(unsigned command, void *data)
 
 SISCI_API(void, SCIQuery)(unsigned int command, void *data, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     const unsigned engines = SCI_FLAG_DMA_ADAPTER | SCI_FLAG_DMA_GLOBAL | SCI_FLAG_DMA_SYSDMA;
     sci_error_t result = sisci_check(flags, command == SCI_Q_DMA ? engines : 0);
     if (result == SCI_ERR_OK)

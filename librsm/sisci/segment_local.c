@@ -243,6 +243,7 @@ SISCI_API(void, SCICreateSegment)
 (sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId, size_t size,
  sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     const struct wanted wanted = {callback, callbackArg, flags};
     sci_local_segment_t made = NULL;
     sci_error_t result = sisci_check(flags, CREATE_FLAGS);
@@ -289,6 +290,7 @@ SISCI_API(void, SCIAttachLocalSegment)
 (sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId, size_t *size,
  sci_cb_local_segment_t callback, void *callbackArg, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     const struct wanted wanted = {callback, callbackArg, flags};
     sci_local_segment_t made = NULL;
     sci_error_t result = sisci_check(flags, SCI_FLAG_USE_CALLBACK | SCI_FLAG_BROADCAST);
@@ -307,8 +309,9 @@ SISCI_API(void, SCIAttachLocalSegment)
 SISCI_API(void, SCIRemoveSegment)
 (sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sci_error_t result = sisci_check(flags, SCI_FLAG_FORCE_REMOVE);
-    struct sisci_local_segment *held = sisci_need(segment, SISCI_LOCAL_SEGMENT, &result);
+    struct sisci_local_segment *held = sisci_need_to_end(segment, SISCI_LOCAL_SEGMENT, &result);
     if (held != NULL) {
         result = sisci_memory_close(held->memory, (flags & SCI_FLAG_FORCE_REMOVE) == 0);
         if (result == SCI_ERR_OK)
@@ -321,6 +324,7 @@ SISCI_API(void, SCIRemoveSegment)
 
 SISCI_API(size_t, SCIGetLocalSegmentSize)(sci_local_segment_t segment)
 {
+    RSM_CANCEL_DEFERRED;
     struct sisci_local_segment *held = sisci_hold(segment, SISCI_LOCAL_SEGMENT);
     size_t size = held != NULL ? held->size : 0;
     if (held != NULL)
@@ -330,6 +334,7 @@ SISCI_API(size_t, SCIGetLocalSegmentSize)(sci_local_segment_t segment)
 
 SISCI_API(unsigned int, SCIGetLocalSegmentId)(sci_local_segment_t segment)
 {
+    RSM_CANCEL_DEFERRED;
     struct sisci_local_segment *held = sisci_hold(segment, SISCI_LOCAL_SEGMENT);
     unsigned id = held != NULL ? held->id : 0;
     if (held != NULL)
@@ -348,14 +353,21 @@ static enum rsm_status take_event(void *argument, int timeout_ms)
     return sisci_event_take(wait->records, timeout_ms, &wait->event);
 }
 
+static sci_error_t have_events(struct sisci_local_segment *segment)
+{
+    RSM_UNCANCELLABLE;
+    pthread_mutex_lock(&segment->lock);
+    sci_error_t error = sisci_local_need_events(segment);
+    pthread_mutex_unlock(&segment->lock);
+    return error;
+}
+
 static sci_error_t wait_for_event(struct sisci_local_segment *segment, unsigned timeout,
                                   struct sisci_event *event)
 {
     if (segment->calls_back)
         return SCI_ERR_ILLEGAL_OPERATION;
-    pthread_mutex_lock(&segment->lock);
-    sci_error_t error = sisci_local_need_events(segment);
-    pthread_mutex_unlock(&segment->lock);
+    sci_error_t error = have_events(segment);
     if (error != SCI_ERR_OK)
         return error;
     struct local_wait wait = {.records = segment->source->records};
@@ -370,6 +382,7 @@ SISCI_API(sci_segment_cb_reason_t, SCIWaitForLocalSegmentEvent)
 (sci_local_segment_t segment, unsigned int *sourceNodeId, unsigned int *localAdapterNo,
  unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
+    RSM_CANCEL_DEFERRED;
     struct sisci_event event = {.reason = (sci_segment_cb_reason_t)0};
     sci_error_t result = sisci_check(flags, 0);
     struct sisci_local_segment *held = sisci_need(segment, SISCI_LOCAL_SEGMENT, &result);

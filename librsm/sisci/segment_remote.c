@@ -60,6 +60,7 @@ static enum rsm_status connect_now(struct sisci_connection *connection)
 /* Let events be kept from now on. */
 static sci_error_t need_events(struct sisci_connection *connection)
 {
+    RSM_UNCANCELLABLE;
     struct rsmcore_import *import = atomic_load(&connection->import);
     enum rsm_status status = RSM_ST_OK;
     pthread_mutex_lock(&connection->lock);
@@ -188,8 +189,20 @@ static sci_error_t query(struct sisci_object *object, unsigned subcommand,
     return SCI_ERR_OK;
 }
 
-const struct sisci_type sisci_remote_type = {
-    .kind = SISCI_REMOTE_SEGMENT, .cancel = cancel, .release = release, .query = query};
+static void leave(const struct sisci_object *object, struct sisci_remains *remains)
+{
+    const struct sisci_remote_segment *segment = (const struct sisci_remote_segment *)object;
+    const struct rsmcore_import *import = sisci_remote_import(segment);
+    *remains = (struct sisci_remains){.size = import != NULL ? import->size : 0,
+                                      .id = segment->connection->id,
+                                      .node = segment->connection->node};
+}
+
+const struct sisci_type sisci_remote_type = {.kind = SISCI_REMOTE_SEGMENT,
+                                             .cancel = cancel,
+                                             .release = release,
+                                             .query = query,
+                                             .leave = leave};
 
 /* What a handle is asked for with. */
 struct wanted {
@@ -301,6 +314,7 @@ SISCI_API(void, SCIConnectSegment)
  unsigned int localAdapterNo, sci_cb_remote_segment_t callback, void *callbackArg,
  unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     const struct wanted wanted = {nodeId, segmentId, localAdapterNo, callback, callbackArg, flags};
     sci_remote_segment_t made = NULL;
     sci_error_t result = sisci_check(flags, CONNECT_FLAGS);
@@ -329,40 +343,42 @@ static sci_error_t disconnect(struct sisci_remote_segment *segment)
 SISCI_API(void, SCIDisconnectSegment)
 (sci_remote_segment_t segment, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sci_error_t result = sisci_check(flags, 0);
-    struct sisci_remote_segment *held = sisci_need(segment, SISCI_REMOTE_SEGMENT, &result);
+    struct sisci_remote_segment *held = sisci_need_to_end(segment, SISCI_REMOTE_SEGMENT, &result);
     if (held != NULL)
         result = disconnect(held);
     sisci_report(error, result);
 }
 
+/* Programs ask after the disconnect, too. */
+static struct sisci_remains describe(sci_remote_segment_t handle)
+{
+    struct sisci_remains description;
+    struct sisci_remote_segment *held = sisci_hold(handle, SISCI_REMOTE_SEGMENT);
+    if (held == NULL)
+        return sisci_remains_of(handle);
+    leave(&held->object, &description);
+    sisci_drop(&held->object);
+    return description;
+}
+
 SISCI_API(size_t, SCIGetRemoteSegmentSize)(sci_remote_segment_t segment)
 {
-    struct sisci_remote_segment *held = sisci_hold(segment, SISCI_REMOTE_SEGMENT);
-    if (held == NULL)
-        return 0;
-    const struct rsmcore_import *import = sisci_remote_import(held);
-    size_t size = import != NULL ? (size_t)import->size : 0;
-    sisci_drop(&held->object);
-    return size;
+    RSM_CANCEL_DEFERRED;
+    return (size_t)describe(segment).size;
 }
 
 SISCI_API(unsigned int, SCIGetRemoteSegmentId)(sci_remote_segment_t segment)
 {
-    struct sisci_remote_segment *held = sisci_hold(segment, SISCI_REMOTE_SEGMENT);
-    unsigned id = held != NULL ? held->connection->id : 0;
-    if (held != NULL)
-        sisci_drop(&held->object);
-    return id;
+    RSM_CANCEL_DEFERRED;
+    return describe(segment).id;
 }
 
 SISCI_API(unsigned int, SCIGetRemoteSegmentNodeId)(sci_remote_segment_t segment)
 {
-    struct sisci_remote_segment *held = sisci_hold(segment, SISCI_REMOTE_SEGMENT);
-    unsigned node = held != NULL ? held->connection->node : 0;
-    if (held != NULL)
-        sisci_drop(&held->object);
-    return node;
+    RSM_CANCEL_DEFERRED;
+    return describe(segment).node;
 }
 
 struct remote_wait {
@@ -402,6 +418,7 @@ SISCI_API(sci_segment_cb_reason_t, SCIWaitForRemoteSegmentEvent)
 (sci_remote_segment_t segment, sci_error_t *status, unsigned int timeout, unsigned int flags,
  sci_error_t *error)
 {
+    RSM_CANCEL_DEFERRED;
     sci_segment_cb_reason_t reason = (sci_segment_cb_reason_t)0;
     sci_error_t result = sisci_check(flags, 0);
     struct sisci_remote_segment *held = sisci_need(segment, SISCI_REMOTE_SEGMENT, &result);

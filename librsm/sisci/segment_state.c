@@ -158,6 +158,7 @@ static sci_error_t on_adapter(sci_local_segment_t handle, unsigned adapter, unsi
 SISCI_API(void, SCIPrepareSegment)
 (sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sisci_report(error,
                  on_adapter(segment, localAdapterNo, flags, SCI_FLAG_DMA_SOURCE_ONLY, prepare));
 }
@@ -165,14 +166,19 @@ SISCI_API(void, SCIPrepareSegment)
 SISCI_API(void, SCISetSegmentAvailable)
 (sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sisci_report(error, on_adapter(segment, localAdapterNo, flags, 0, set_available));
 }
 
 SISCI_API(void, SCISetSegmentUnavailable)
 (sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, sci_error_t *error)
 {
-    sisci_report(error, on_adapter(segment, localAdapterNo, flags,
-                                   SCI_FLAG_FORCE_DISCONNECT | SCI_FLAG_NOTIFY, set_unavailable));
+    RSM_UNCANCELLABLE;
+    sci_error_t result = on_adapter(segment, localAdapterNo, flags,
+                                    SCI_FLAG_FORCE_DISCONNECT | SCI_FLAG_NOTIFY, set_unavailable);
+    if (result == SCI_ERR_NOT_INITIALIZED && sisci_library_is_over())
+        result = SCI_ERR_OK; /* as of functions that remove */
+    sisci_report(error, result);
 }
 
 bool sisci_local_is_prepared(struct sisci_local_segment *segment, unsigned adapter)
@@ -209,6 +215,7 @@ static sci_error_t share(struct sisci_local_segment *segment)
 SISCI_API(void, SCIShareSegment)
 (sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sci_error_t result = sisci_check(flags, SCI_FLAG_SHARE_EXTERNAL);
     struct sisci_local_segment *held = sisci_need(segment, SISCI_LOCAL_SEGMENT, &result);
     if (held != NULL) {
@@ -239,6 +246,7 @@ static sci_error_t register_memory(struct sisci_local_segment *segment, void *ad
 SISCI_API(void, SCIRegisterSegmentMemory)
 (void *address, size_t size, sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sci_error_t result = sisci_check(flags, SCI_FLAG_LOCK_USER_MEM);
     struct sisci_local_segment *held = sisci_need(segment, SISCI_LOCAL_SEGMENT, &result);
     if (held != NULL) {
@@ -254,6 +262,7 @@ SISCI_API(void, SCIAttachPhysicalMemory)
 (sci_ioaddr_t ioaddress, void *address, unsigned int busNo, size_t size,
  sci_local_segment_t segment, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     (void)ioaddress, (void)address, (void)busNo, (void)size, (void)segment;
     sci_error_t result = sisci_check(flags, SCI_FLAG_CUDA_BUFFER | SCI_FLAG_SCIF_BUFFER);
     sisci_report(error, result == SCI_ERR_OK ? SCI_ERR_NOT_SUPPORTED : result);

@@ -55,6 +55,7 @@ static sci_error_t create(struct sisci_map *map, sci_sequence_t *handle)
 SISCI_API(void, SCICreateMapSequence)
 (sci_map_t map, sci_sequence_t *sequence, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sci_sequence_t made = NULL;
     sci_error_t result = sisci_check(flags, SCI_FLAG_FAST_BARRIER);
     if (result == SCI_ERR_OK && sequence == NULL)
@@ -71,6 +72,7 @@ SISCI_API(void, SCICreateMapSequence)
 
 SISCI_API(void, SCIRemoveSequence)(sci_sequence_t sequence, unsigned int flags, sci_error_t *error)
 {
+    RSM_UNCANCELLABLE;
     sisci_report(error, sisci_remove(sequence, SISCI_SEQUENCE, flags));
 }
 
@@ -78,6 +80,7 @@ SISCI_API(void, SCIRemoveSequence)(sci_sequence_t sequence, unsigned int flags, 
 SISCI_API(sci_sequence_status_t, SCIStartSequence)
 (sci_sequence_t sequence, unsigned int flags, sci_error_t *error)
 {
+    RSM_CANCEL_DEFERRED;
     sci_sequence_status_t status = SCI_SEQ_NOT_RETRIABLE;
     sci_error_t result = sisci_check(flags, 0);
     struct sisci_sequence *held = sisci_need(sequence, SISCI_SEQUENCE, &result);
@@ -96,6 +99,7 @@ SISCI_API(sci_sequence_status_t, SCIStartSequence)
 SISCI_API(sci_sequence_status_t, SCICheckSequence)
 (sci_sequence_t sequence, unsigned int flags, sci_error_t *error)
 {
+    RSM_CANCEL_DEFERRED;
     sci_sequence_status_t status = SCI_SEQ_NOT_RETRIABLE;
     sci_error_t result = sisci_check(flags, SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER);
     struct sisci_sequence *held = sisci_need(sequence, SISCI_SEQUENCE, &result);
@@ -109,12 +113,14 @@ SISCI_API(sci_sequence_status_t, SCICheckSequence)
 
 SISCI_API(void, SCIStoreBarrier)(sci_sequence_t sequence, unsigned int flags)
 {
+    RSM_CANCEL_DEFERRED;
     (void)sequence, (void)flags; /* it is about everything that is mapped */
     sisci_order_all();
 }
 
 SISCI_API(void, SCIFlush)(sci_sequence_t sequence, unsigned int flags)
 {
+    RSM_CANCEL_DEFERRED;
     (void)sequence;
     if ((flags & SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY) != 0)
         rsm_fence_stores();
@@ -124,6 +130,7 @@ SISCI_API(void, SCIFlush)(sci_sequence_t sequence, unsigned int flags)
 
 SISCI_API(void, SCIFlushReadBuffers)(sci_sequence_t sequence)
 {
+    RSM_CANCEL_DEFERRED;
     struct sisci_sequence *held = sisci_hold(sequence, SISCI_SEQUENCE);
     rsm_fence_loads();
     if (held == NULL)

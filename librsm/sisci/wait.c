@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "sisci_api.h"
 
@@ -13,11 +14,8 @@ enum {
 /* The core has cancellation points where it holds locks. */
 static enum rsm_status attempt_undisturbed(sisci_attempt attempt, void *argument, int timeout_ms)
 {
-    int state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    enum rsm_status status = attempt(argument, timeout_ms);
-    pthread_setcancelstate(state, NULL);
-    return status;
+    RSM_UNCANCELLABLE;
+    return attempt(argument, timeout_ms);
 }
 
 static int slice_until(int64_t end)

@@ -291,7 +291,7 @@ enum { MAPPINGS_SLACK = 8 };
 #endif
 enum { CYCLES = 1000, BYTES_SLACK = 16384 };
 /* Where a cycle takes long fewer have to do. They still show a leak of 80 bytes in each. */
-enum { CYCLES_LEAST = 200, CYCLES_MS = 20000 };
+enum { CYCLES_LEAST = 200, CYCLES_MS = 8000 };
 
 static void expect_no_growth(struct holdings before, struct holdings after)
 {

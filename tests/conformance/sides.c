@@ -106,6 +106,7 @@ static void act_on(unsigned node)
     world_node_directory(world, node, directory);
     setenv("RSM_NODE", number, 1);
     setenv("RSM_RUNTIME_DIR", directory, 1);
+    host_enter(world, node);
 }
 
 void act_as_exporter(void)
@@ -214,6 +215,7 @@ void serve_configured(unsigned node, const char *configuration)
     HOLDS(pid >= 0);
     if (pid == 0) {
         children_unwatch();
+        host_become(world, node);
         execl(getenv("RSM_RSMD"), "rsmd", "--foreground", config, directory, number, (char *)NULL);
         _exit(127);
     }

@@ -8,7 +8,14 @@
 #include "input.h"
 #include "transport/tcp/server/server.h"
 
-enum { PAGE = 4096, SEGMENT = 2 * PAGE, ALL = SEGMENT + 2 * PAGE, GUARD = 0x5a, TOKEN = 0x77 };
+enum {
+    PAGE = 4096,
+    SEGMENT = 2 * PAGE,
+    ALL = SEGMENT + 2 * PAGE,
+    GUARD = 0x5a,
+    TOKEN = 0x77,
+    STRANGERS = 2
+};
 
 static struct tcp_server server;
 static int control = -1, memory = -1;
@@ -63,7 +70,7 @@ static void prepare(void)
         return;
     CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0);
     control = sockets[0];
-    server = (struct tcp_server){.control = sockets[1], .listener = -1};
+    server = (struct tcp_server){.control = sockets[1], .listener = -1, .strangers_max = STRANGERS};
     server.epoll = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event readable = {.events = EPOLLIN, .data.ptr = &server.control};
     CHECK(epoll_ctl(server.epoll, EPOLL_CTL_ADD, server.control, &readable) == 0);

@@ -77,6 +77,7 @@ static void become(const struct world *world, unsigned node, uid_t uid)
     world_node_directory(world, node, directory);
     setenv("RSM_NODE", number, 1);
     setenv("RSM_RUNTIME_DIR", directory, 1);
+    host_become(world, node);
     if (uid == geteuid())
         return;
     /* Other users' processes are not dumpable, and then even the leak checker cannot look. */
@@ -344,6 +345,7 @@ pid_t world_daemon_start_passed(struct world *world, unsigned node, const char *
     if (pid == 0) {
         char ready_argument[32];
         children_unwatch();
+        host_become(world, node);
         limit_descriptors(world->daemon_descriptors);
         /* Away from where it might be in the way. */
         snprintf(ready_argument, sizeof ready_argument, "--ready-fd=%d",

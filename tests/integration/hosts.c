@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hosts.h"
 
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
 #include "client.h"
 #include "process.h"
 #include "rsm/rsm_common.h"
@@ -12,18 +16,62 @@ enum {
     LOOPBACK_NETWORK = 127,
 };
 
+/* ------------------------------------------------------------------ networks */
+
+/* The path of the hosts' network name spaces, but for their number; NULL: they share this one's. */
+static const char *networks(void)
+{
+    return getenv("RSM_TEST_NETWORKS");
+}
+
+/* Another user than root has a privilege from networks.sh, to enter; programs that he runs would
+ * have it, too. */
+static bool drop_privileges(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0 &&
+           syscall(SYS_capset, &header, none) == 0;
+}
+
+void host_enter(const struct world *world, unsigned node)
+{
+    char path[PATH_MAX];
+    if (!world->split || networks() == NULL)
+        return;
+    snprintf(path, sizeof path, "%s%d", networks(), node == world->hosts[1]);
+    int space = open(path, O_RDONLY | O_CLOEXEC);
+    if (space < 0 || setns(space, CLONE_NEWNET) < 0) {
+        perror(path);
+        _exit(125);
+    }
+    close(space);
+}
+
+void host_become(const struct world *world, unsigned node)
+{
+    host_enter(world, node);
+    if (networks() != NULL && geteuid() != 0 && !drop_privileges())
+        _exit(125);
+}
+
 /* ------------------------------------------------------------------ splitting */
 
-/* An address that no other test has: the machine has 2^24 of them, and fewer processes. */
-static void print_address(FILE *to, unsigned index, const char *const addresses[2])
+/* One that no other test has: the machine has 2^24 of them, and fewer processes. In networks of
+ * their own, which networks.sh has made, hosts have its addresses. */
+const char *host_address(unsigned index)
 {
-    if (addresses != NULL) {
-        fprintf(to, "address = %s:%d\n", addresses[index], PORT);
-        return;
-    }
-    unsigned number = ((unsigned)getpid() & 0x3fffff) << 2 | (index + 1);
-    fprintf(to, "address = %d.%u.%u.%u:%d\n", LOOPBACK_NETWORK, number >> 16 & 0xff,
-            number >> 8 & 0xff, number & 0xff, PORT);
+    static pid_t test;
+    static char text[2][16];
+    if (test == 0)
+        test = getpid(); /* for its actors, too */
+    unsigned number = ((unsigned)test & 0x3fffff) << 2 | (index + 1);
+    if (networks() != NULL)
+        snprintf(text[index], sizeof text[index], "10.99.0.%u", index + 1);
+    else
+        snprintf(text[index], sizeof text[index], "%d.%u.%u.%u", LOOPBACK_NETWORK,
+                 number >> 16 & 0xff, number >> 8 & 0xff, number & 0xff);
+    return text[index];
 }
 
 static void configuration_path(const struct world *world, unsigned node, char *path, size_t size)
@@ -38,11 +86,13 @@ static void write_configuration(const struct world *world, const struct host hos
     configuration_path(world, hosts[which].node, path, sizeof path);
     FILE *file = fopen(path, "we");
     assert_non_null(file);
-    bool here = addresses == NULL || strncmp(addresses[which], "127.", strlen("127.")) == 0;
+    bool here = addresses == NULL ? networks() == NULL
+                                  : strncmp(addresses[which], "127.", strlen("127.")) == 0;
     fprintf(file, "[cluster]\n%s\n", here ? "auth = none\ninsecure = yes" : "auth = munge");
     for (unsigned i = 0; i < 2; i++) {
         fprintf(file, "[node %u]\nhost = host%u\n", hosts[i].node, hosts[i].node);
-        print_address(file, i, addresses);
+        fprintf(file, "address = %s:%d\n", addresses != NULL ? addresses[i] : host_address(i),
+                PORT);
     }
     fprintf(file, "%s\n", hosts[which].configuration);
     assert_int_equal(fclose(file), 0);

@@ -5,6 +5,8 @@
  * not find each other's sockets, and rsmds that are linked by TCP on loopback addresses. Data goes
  * over whatever transport their configuration names.
  *
+ * In a test that networks.sh runs each host has a network of its own, instead of loopback addresses.
+ *
  * The daemons are started and ended by the test; they do not end by themselves.
  */
 #ifndef TESTS_INTEGRATION_HOSTS_H
@@ -24,6 +26,15 @@ void hosts_split(struct world *world, const struct host hosts[2]);
  *  are loopback ones. */
 void hosts_split_machines(struct world *world, const struct host hosts[2],
                           const char *const addresses[2]);
+
+/** The address of the first or second host of a split world, with a buffer of its own for each. */
+const char *host_address(unsigned index);
+
+/** Enter the network of a node's host, for this thread and those that it starts. Of tests whose own process uses the
+ *  library. */
+void host_enter(const struct world *world, unsigned node);
+/** The same in a child that is to be a process of the node: it has no way back. */
+void host_become(const struct world *world, unsigned node);
 
 /** Start the daemon of a node and wait until it listens. End it by world_daemon_end(), or let the
  *  harness find it killed. */

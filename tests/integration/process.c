@@ -162,14 +162,31 @@ static bool command_contains(pid_t pid, const char *wanted)
     return length > 0 && memmem(text, (size_t)length, wanted, strlen(wanted)) != NULL;
 }
 
-static bool is_child(pid_t pid, const char *unused)
+/* Its parent and its threads. */
+static bool read_stat(pid_t pid, pid_t *parent, unsigned *threads)
 {
     char text[512];
     if (read_about(pid, "stat", text, sizeof text) <= 0)
         return false;
     const char *rest = strrchr(text, ')'); /* the name may contain anything */
-    int parent = 0;
-    return rest != NULL && sscanf(rest + 1, " %*c %d", &parent) == 1 && parent == getpid();
+    return rest != NULL &&
+           sscanf(rest + 1,
+                  " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %u", parent,
+                  threads) == 2;
+}
+
+static bool is_child(pid_t pid, const char *unused)
+{
+    pid_t parent;
+    unsigned threads;
+    return read_stat(pid, &parent, &threads) && parent == getpid();
+}
+
+unsigned process_threads(pid_t pid)
+{
+    pid_t parent;
+    unsigned threads;
+    return read_stat(pid, &parent, &threads) ? threads : 0;
 }
 
 static void visit_those(bool (*wanted)(pid_t pid, const char *text), const char *text,
@@ -194,4 +211,25 @@ void children_visit(bool (*visit)(pid_t pid, void *context), void *context)
 void processes_with(const char *text, bool (*visit)(pid_t pid, void *context), void *context)
 {
     visit_those(command_contains, text, visit, context);
+}
+
+struct kinship {
+    pid_t parent, child;
+};
+
+static bool find_child(pid_t pid, void *context)
+{
+    struct kinship *kinship = context;
+    pid_t parent;
+    unsigned threads;
+    if (read_stat(pid, &parent, &threads) && parent == kinship->parent)
+        kinship->child = pid;
+    return kinship->child == 0;
+}
+
+pid_t process_child_of(pid_t parent)
+{
+    struct kinship kinship = {.parent = parent};
+    processes_with("", find_child, &kinship);
+    return kinship.child;
 }

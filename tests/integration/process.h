@@ -24,6 +24,12 @@ unsigned process_descriptors(pid_t pid);
 /** Those of them whose link in /proc begins with @p target, as in "socket:" or "/memfd:". */
 unsigned process_descriptors_to(pid_t pid, const char *target);
 
+/** Its threads; 0 if it has ended. */
+unsigned process_threads(pid_t pid);
+
+/** A child of another process; 0: it has none. */
+pid_t process_child_of(pid_t parent);
+
 /** Lines of its memory map. */
 unsigned process_mappings(pid_t pid);
 

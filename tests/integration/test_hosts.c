@@ -405,6 +405,7 @@ TEST(test_importers_leave_descriptors)
     TELL_OK(other, connect, .node = 1, .id = PARTY_ID + 1, .length = LENGTH);
     /* What the importers give back is there for the next. */
     TELL_OK(greedy[0], disconnect, .slot = 0);
+    host_await_segments(world, 1, 3 + connected - 1); /* the exporter's host has heard of it */
     TELL_OK(greedy[0], connect, .node = 1, .slot = 0, .length = LENGTH);
     for (unsigned i = 0; i < GREEDY; i++)
         actor_kill(greedy[i]);

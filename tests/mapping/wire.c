@@ -35,13 +35,13 @@ static struct wire {
     unsigned dice;
 } wire;
 
-static void locked(sigset_t *before)
+static void locked(struct mapping_mask *before)
 {
     mapping_block(before);
     mapping_lock(&wire.lock);
 }
 
-static void unlocked(const sigset_t *before)
+static void unlocked(const struct mapping_mask *before)
 {
     mapping_unlock(&wire.lock);
     mapping_unblock(before);
@@ -110,7 +110,7 @@ static void deliver_one(void)
 static void *carry(void *unused)
 {
     for (;;) {
-        sigset_t before;
+        struct mapping_mask before;
         struct timespec delay = {.tv_nsec = DELAY_NS};
         nanosleep(&delay, NULL);
         locked(&before);
@@ -126,7 +126,7 @@ static void *carry(void *unused)
 static void post(uint64_t offset, const uint8_t *src, size_t length)
 {
     for (bool done = false; !done;) {
-        sigset_t before;
+        struct mapping_mask before;
         locked(&before);
         struct parcel *parcel = wire.parcel;
         while (parcel < wire.parcel + PARCELS && parcel->waiting)
@@ -169,7 +169,7 @@ static enum rsm_status wire_get(struct rsm_conn *conn, uint64_t offset, void *ds
 
 static enum rsm_status wire_order(struct rsm_conn *conn)
 {
-    sigset_t before;
+    struct mapping_mask before;
     locked(&before);
     wire.group++;
     unlocked(&before);
@@ -180,7 +180,7 @@ static enum rsm_status wire_complete(struct rsm_conn *conn)
 {
     unsigned waiting;
     do {
-        sigset_t before;
+        struct mapping_mask before;
         locked(&before);
         waiting = wire.waiting;
         wire.group++;
@@ -252,7 +252,7 @@ static const struct rsm_import_ops wire_ops = {
 struct rsm_conn *wire_connect(uint8_t *memory, uint64_t size)
 {
     pthread_t thread;
-    sigset_t before;
+    struct mapping_mask before;
     wire.memory = memory;
     wire.conn.ops = &wire_ops;
     wire.conn.caps = RSM_CAP_FAULT_SAFE;

@@ -9,8 +9,9 @@
  * handle that is not one of the right kind, or whose resource has gone; SCI_ERR_ILLEGAL_FLAG for a
  * flag that the function does not have; SCI_ERR_ILLEGAL_ADAPTERNO, SCI_ERR_NO_SUCH_ADAPTERNO and
  * SCI_ERR_ILLEGAL_NODEID for these arguments; SCI_ERR_NOSPC, SCI_ERR_API_NOSPC; SCI_ERR_SYSTEM
- * where the node's daemon does not answer. A function that makes something stores a handle on
- * success and NULL on failure.
+ * where the node's daemon does not answer. After SCITerminate() the functions that remove, unmap,
+ * disconnect, close and make unavailable report SCI_ERR_OK. A function that makes something stores
+ * a handle on success and NULL on failure.
  */
 #ifndef SISCI_API_H
 #define SISCI_API_H
@@ -425,7 +426,8 @@ void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment, unsigned in
  *  @param error  also SCI_ERR_BUSY: it is mapped, or a transfer of DMA uses it. */
 void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags, sci_error_t *error);
 
-/** The size in bytes that the segment was made with; 0 of what is not connected. */
+/** The size in bytes that the segment was made with; 0 of what is not connected. This function and
+ *  the next two answer after SCIDisconnectSegment(), too, until the handle is used again. */
 size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment);
 unsigned int SCIGetRemoteSegmentId(sci_remote_segment_t segment);
 unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment);
@@ -786,7 +788,8 @@ void SCIConnectInterrupt(sci_desc_t sd, sci_remote_interrupt_t *interrupt, unsig
 void SCIDisconnectInterrupt(sci_remote_interrupt_t interrupt, unsigned int flags,
                             sci_error_t *error);
 
-/** Trigger it. @param flags  0. @param error  also SCI_ERR_NOT_CONNECTED: it has been removed;
+/** Trigger it. One that has been removed, or whose process has ended, is no error: the trigger is
+ *  sent, and no process takes it. @param flags  0. @param error  also
  *  SCI_ERR_NODE_NOT_RESPONDING. */
 void SCITriggerInterrupt(sci_remote_interrupt_t interrupt, unsigned int flags, sci_error_t *error);
 
@@ -823,7 +826,8 @@ void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt, unsigned 
  * Send a message, at most 1024 bytes. It never waits for the receiver.
  * @param data   may be NULL if @p length is 0.
  * @param flags  0.
- * @param error  as of SCITriggerInterrupt(); SCI_ERR_NOSPC: the receiver has 256 messages that it
+ * @param error  as of SCITriggerInterrupt(), and SCI_ERR_NOT_CONNECTED: it has been removed, or its
+ *               process has ended; SCI_ERR_NOSPC: the receiver has 256 messages that it
  *               has not taken, and this one has not been sent; of a group: one of the receivers,
  *               and the others have it; SCI_ERR_OUT_OF_RANGE: too long.
  */

@@ -356,9 +356,8 @@ CONFORMANCE(I, 89, "triggering where the receiver was removed or killed neither 
             B_OK(b, remove, .data = true);
         }
         for (int i = 0; i < 100; i++) {
+            SUCCEEDS(SCITriggerInterrupt, plain, 0);
             /* The daemon hears of a process that was killed a moment later. */
-            EXPECT_EITHER(SCI_ERR_NOT_CONNECTED, killed ? SCI_ERR_OK : SCI_ERR_NOT_CONNECTED,
-                          ERROR_OF(SCITriggerInterrupt, plain, 0));
             sci_error_t error = ERROR_OF(SCITriggerDataInterrupt, data, &i, sizeof i, 0);
             HOLDS(error == SCI_ERR_NOT_CONNECTED || (killed && error == SCI_ERR_OK));
         }

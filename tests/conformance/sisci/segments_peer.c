@@ -154,7 +154,8 @@ int s_poke(void *bytes)
 {
     const struct s_order *order = bytes;
     memcpy((void *)(map_bytes[order->map] + order->offset), &order->value, sizeof order->value);
-    SCIFlush(NULL, 0);
+    if (order->flags == 0)
+        SCIFlush(NULL, 0);
     return 0;
 }
 

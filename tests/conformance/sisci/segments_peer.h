@@ -53,8 +53,8 @@ int s_connect(void *order); /* .node, .id */
 int s_disconnect(void *order);
 int s_map(void *order); /* .size bytes at .offset, in slot .map; .flags */
 int s_unmap(void *order);
-int s_peek(void *order); /* .value: 8 bytes at .offset of the map */
-int s_poke(void *order);
+int s_peek(void *order);        /* .value: 8 bytes at .offset of the map */
+int s_poke(void *order);        /* .flags other than 0: no barrier follows */
 int s_wait_remote(void *order); /* .timeout; answers .reason */
 int s_rounds(
     void *order); /* connect, map, unmap, disconnect .value times, or a fifth of that and as

@@ -4,14 +4,20 @@
  * namespaces that delays and loses packets. It makes both devices (tun) and then reads lines from
  * the fifo CONTROL, each of which sets what holds from then on:
  *
- *     DELAY-MS JITTER-MS LOSS-THERE LOSS-BACK        losses in percent
+ *     DELAY-MS JITTER-MS LOSS-THERE LOSS-BACK [PORT [RESET]]        losses in percent
+ *
+ * Losses concern all packets, or those from and to a TCP port that is not 0. With RESET such a packet
+ * becomes an RST for both ends of its connection.
  *
  * Not every kernel has the queueing discipline for that, but all have tun.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if.h>
 #include <linux/if_tun.h>
+#include <netinet/ip.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -34,7 +40,7 @@ struct packet {
 
 struct wire {
     int device[2];
-    long delay_ms, jitter_ms, loss[2];
+    long delay_ms, jitter_ms, loss[2], port, reset;
     uint64_t noise;
     struct packet packets[PACKETS_MAX];
 };
@@ -74,6 +80,80 @@ static int open_device(const char *name_space, const char *name)
     return fd;
 }
 
+/* ---------------------------------------------------------------- packets of TCP */
+
+/* Of IPv4 without options, as those of this wire are; NULL: it is another one. */
+static struct tcphdr *tcp_of(struct packet *p)
+{
+    const struct iphdr *ip = (const struct iphdr *)(const void *)p->bytes;
+    bool is = p->length >= sizeof *ip + sizeof(struct tcphdr) && ip->version == 4 && ip->ihl == 5 &&
+              ip->protocol == IPPROTO_TCP;
+    return is ? (struct tcphdr *)(void *)(p->bytes + sizeof *ip) : NULL;
+}
+
+static bool is_concerned(const struct wire *wire, struct packet *p)
+{
+    const struct tcphdr *tcp = tcp_of(p);
+    return wire->port == 0 ||
+           (tcp != NULL && (ntohs(tcp->source) == wire->port || ntohs(tcp->dest) == wire->port));
+}
+
+static uint32_t sum_words(const void *bytes, size_t length, uint32_t sum)
+{
+    uint16_t word;
+    for (size_t i = 0; i + sizeof word <= length; i += sizeof word) {
+        memcpy(&word, (const uint8_t *)bytes + i, sizeof word);
+        sum += word;
+    }
+    return sum;
+}
+
+static uint16_t checksum(uint32_t sum)
+{
+    while (sum > 0xffff)
+        sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)~sum;
+}
+
+static void complete_reset(struct packet *p, uint32_t number)
+{
+    struct iphdr *ip = (struct iphdr *)(void *)p->bytes;
+    struct tcphdr *tcp = tcp_of(p);
+    p->length = sizeof *ip + sizeof *tcp;
+    tcp->seq = number;
+    tcp->doff = sizeof *tcp / 4;
+    tcp->rst = 1;
+    tcp->syn = tcp->fin = tcp->psh = 0;
+    ip->tot_len = htons((uint16_t)p->length);
+    ip->check = tcp->check = 0;
+    ip->check = checksum(sum_words(ip, sizeof *ip, 0));
+    uint32_t sum = htons(IPPROTO_TCP) + htons(sizeof *tcp);
+    tcp->check = checksum(sum_words(tcp, sizeof *tcp, sum_words(&ip->saddr, 8, sum)));
+}
+
+/* The packet ends its connection at both ends. False: it has none. */
+static bool reset(const struct wire *wire, int from, struct packet *p)
+{
+    struct packet back = *p;
+    struct iphdr *ip = (struct iphdr *)(void *)back.bytes;
+    struct tcphdr *tcp = tcp_of(p), *tcp_back = tcp_of(&back);
+    if (tcp == NULL)
+        return false;
+    uint32_t address = ip->saddr;
+    ip->saddr = ip->daddr;
+    ip->daddr = address;
+    tcp_back->source = tcp->dest;
+    tcp_back->dest = tcp->source;
+    tcp_back->ack_seq = tcp->seq;
+    complete_reset(&back, tcp->ack_seq);
+    ssize_t ignored = write(wire->device[from], back.bytes, back.length);
+    (void)ignored;
+    complete_reset(p, tcp->seq);
+    return true;
+}
+
+/* ---------------------------------------------------------------- the wire */
+
 static void take_packets(struct wire *wire, int from)
 {
     for (struct packet *p = wire->packets; p < wire->packets + PACKETS_MAX; p++) {
@@ -82,10 +162,11 @@ static void take_packets(struct wire *wire, int from)
         ssize_t got = read(wire->device[from], p->bytes, sizeof p->bytes);
         if (got <= 0)
             return;
-        if (random_below(wire, 100) < wire->loss[from])
-            continue;
         p->to = 1 - from;
         p->length = (size_t)got;
+        bool lost = is_concerned(wire, p) && random_below(wire, 100) < wire->loss[from];
+        if (lost && (wire->reset == 0 || !reset(wire, from, p)))
+            continue;
         p->due = now_us() + wire->delay_ms * 1000 + random_below(wire, wire->jitter_ms * 1000);
     }
 }
@@ -119,6 +200,8 @@ static bool take_order(struct wire *wire, FILE *control)
     wire->jitter_ms = strtol(at, &at, 10);
     wire->loss[0] = strtol(at, &at, 10);
     wire->loss[1] = strtol(at, &at, 10);
+    wire->port = strtol(at, &at, 10);
+    wire->reset = strtol(at, &at, 10);
     return true;
 }
 

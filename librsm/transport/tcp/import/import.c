@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "transport/entry.h"
 
 /* ------------------------------------------------------------------ port */
@@ -68,7 +69,6 @@ static enum rsm_status import_connect(struct rsm_port *port, const struct rsm_of
                                       uint64_t size, uint32_t rights, struct rsm_conn **made)
 {
     (void)size, (void)rights; /* rsm-tcpd knows what has been granted */
-    int cancellable = PTHREAD_CANCEL_ENABLE;
     struct tcp_conn *conn = calloc(1, sizeof *conn);
     if (conn == NULL)
         return RSM_ST_NO_MEMORY;
@@ -77,9 +77,9 @@ static enum rsm_status import_connect(struct rsm_port *port, const struct rsm_of
     conn->socket = conn->signals = -1;
     atomic_init(&conn->signal_socket, -1);
     pthread_mutex_init(&conn->lock, NULL);
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    int cancellable = rsm_cancel_disable();
     enum rsm_status status = connect_by(conn, offer);
-    (void)pthread_setcancelstate(cancellable, NULL);
+    rsm_cancel_enable(cancellable);
     if (status != RSM_ST_OK) {
         free_conn(conn);
         return status;

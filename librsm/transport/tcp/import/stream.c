@@ -42,14 +42,17 @@ static enum rsm_status status_of_stream(int error)
     }
 }
 
-/* Wait until the socket is ready, or the deadline has passed. */
+/* Wait until the socket is ready, or the deadline has passed. There will be no room to send where
+ * the peer has ended the stream. */
 static enum rsm_status await(int socket, short events, int64_t deadline)
 {
-    struct pollfd ready = {.fd = socket, .events = events};
+    struct pollfd ready = {.fd = socket, .events = (short)(events | POLLRDHUP)};
     int count;
     do
         count = poll(&ready, 1, rsm_deadline_left_ms(deadline));
     while (count < 0 && errno == EINTR);
+    if (count > 0 && (ready.revents & (events | POLLERR)) == 0)
+        return RSM_ST_ABORTED;
     return count > 0 ? RSM_ST_OK : RSM_ST_UNREACHABLE;
 }
 

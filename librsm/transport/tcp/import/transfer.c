@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 
+#include "base/cancel.h"
 #include "base/fence.h"
 #include "transport/tcp/import/import.h"
 
@@ -17,8 +18,7 @@ enum {
 
 static int begin(struct tcp_conn *conn)
 {
-    int cancellable = PTHREAD_CANCEL_ENABLE;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    int cancellable = rsm_cancel_disable();
     pthread_mutex_lock(&conn->lock);
     return cancellable;
 }
@@ -26,7 +26,7 @@ static int begin(struct tcp_conn *conn)
 static void end(struct tcp_conn *conn, int cancellable)
 {
     pthread_mutex_unlock(&conn->lock);
-    (void)pthread_setcancelstate(cancellable, NULL);
+    rsm_cancel_enable(cancellable);
 }
 
 static enum rsm_status state_of(struct tcp_conn *conn)

@@ -18,7 +18,7 @@
 #include "transport/tcp/common/socket.h"
 #include "transport/tcp/node/port.h"
 
-enum { BACKLOG = 128 };
+enum { BACKLOG = 4096 /* a caller that finds no room tries again a second later */ };
 
 /* ------------------------------------------------------------------ port */
 

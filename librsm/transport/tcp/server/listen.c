@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A TCP connection is a stranger until it has shown a token. Few are kept, and not for long. */
+/* TCP connections: how they begin and end. Each is a stranger until it has shown a token. Strangers
+ * are kept for not longer than the time-out. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,26 +12,15 @@
 #include "transport/tcp/common/socket.h"
 #include "transport/tcp/server/server.h"
 
-enum { ACCEPTS = 16 /* in one turn */ };
-
-static void estrange(struct tcp_server *server, struct tcp_link *link)
-{
-    DL_APPEND(server->strangers, link);
-    server->stranger_count++;
-}
-
-void tcp_link_admit(struct tcp_server *server, struct tcp_link *link)
-{
-    DL_DELETE(server->strangers, link);
-    server->stranger_count--;
-}
+enum { ACCEPTS = 64 /* in one turn */ };
 
 /* A close(2) alone would reset the connection if the importer has sent what has not been read,
- * and could take from it what was sent to it before. */
+ * and could take from it what was sent to it before. What is read makes room in the window, which
+ * SHUT_RD would keep shut: an importer that waits to send more does so, and is reset. */
 static void close_stream(int socket)
 {
     uint8_t bytes[TCP_OUT_BYTES];
-    shutdown(socket, SHUT_RDWR);
+    shutdown(socket, SHUT_WR);
     for (unsigned i = 0; i < TCP_TURN_BYTES / sizeof bytes; i++)
         if (recv(socket, bytes, sizeof bytes, MSG_DONTWAIT) <= 0)
             break;
@@ -41,7 +31,7 @@ void tcp_link_end(struct tcp_server *server, struct tcp_link *link)
 {
     struct tcp_grant *grant = link->grant;
     if (grant == NULL) {
-        tcp_link_admit(server, link);
+        tcp_stranger_remove(server, link);
     } else {
         grant->link[link->stream] = NULL;
         grant->lost |= link->stream == TCP_STREAM_DATA;
@@ -65,41 +55,27 @@ static struct in6_addr source_of(const struct tcp_address *address)
     return source;
 }
 
-/* One more makes the oldest go: of the same source, if that has its share already, else of all. */
-static void make_room(struct tcp_server *server, const struct in6_addr *source)
-{
-    struct tcp_link *link, *oldest = NULL;
-    unsigned count = 0;
-    DL_FOREACH(server->strangers, link)
-    {
-        if (!IN6_ARE_ADDR_EQUAL(&link->source, source))
-            continue;
-        count++;
-        if (oldest == NULL)
-            oldest = link;
-    }
-    if (count >= TCP_STRANGERS_EACH)
-        tcp_link_end(server, oldest);
-    else if (server->stranger_count >= TCP_STRANGERS_MAX)
-        tcp_link_end(server, server->strangers);
-}
-
 static void take(struct tcp_server *server, int socket, const struct tcp_address *from)
 {
     struct in6_addr source = source_of(from);
-    make_room(server, &source);
+    if (server->stranger_count >= server->strangers_max)
+        (void)tcp_stranger_gives_way(server);
     struct tcp_link *link = calloc(1, sizeof *link);
     struct epoll_event readable = {.events = EPOLLIN, .data.ptr = link};
-    if (link == NULL || epoll_ctl(server->epoll, EPOLL_CTL_ADD, socket, &readable) != 0) {
+    if (link == NULL || epoll_ctl(server->epoll, EPOLL_CTL_ADD, socket, &readable) != 0 ||
+        !tcp_stranger_add(server, link, &source)) {
         close(socket);
         free(link);
         return;
     }
     link->socket = socket;
-    link->source = source;
     link->since_ns = rsm_clock_ns();
-    tcp_socket_set(socket, server->timeout_ms);
-    estrange(server, link);
+}
+
+void tcp_link_admit(struct tcp_server *server, struct tcp_link *link)
+{
+    tcp_stranger_remove(server, link);
+    tcp_socket_set(link->socket, server->timeout_ms);
 }
 
 void tcp_server_accept(struct tcp_server *server)
@@ -108,10 +84,8 @@ void tcp_server_accept(struct tcp_server *server)
         struct tcp_address from = {.length = sizeof from.u};
         int socket =
             accept4(server->listener, &from.u.any, &from.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (socket < 0 && (errno == EMFILE || errno == ENFILE) && server->strangers != NULL) {
-            tcp_link_end(server, server->strangers);
+        if (socket < 0 && (errno == EMFILE || errno == ENFILE) && tcp_stranger_gives_way(server))
             continue;
-        }
         if (socket < 0)
             return;
         take(server, socket, &from);

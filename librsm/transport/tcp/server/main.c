@@ -23,12 +23,16 @@ static void to_rsmd(enum rsmcore_log_level level, const char *text)
     fputs("\n", stderr);
 }
 
-/* Each connection is one. */
-static void raise_descriptors(void)
+/* Each connection is one. Strangers have a part of them. */
+static void share_descriptors(struct tcp_server *server)
 {
+    enum { PART = 8 };
     struct rlimit files;
+    server->strangers_max = TCP_STRANGERS_MAX;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0)
         return;
+    if (files.rlim_max / PART < TCP_STRANGERS_MAX)
+        server->strangers_max = (unsigned)files.rlim_max / PART;
     files.rlim_cur = files.rlim_max;
     (void)setrlimit(RLIMIT_NOFILE, &files);
 }
@@ -49,7 +53,7 @@ int main(void)
     }
     rsmcore_log_to(to_rsmd, RSMCORE_LOG_INFO);
     (void)fcntl(CONTROL, F_SETFD, FD_CLOEXEC);
-    raise_descriptors();
+    share_descriptors(&server);
     server.epoll = epoll_create1(EPOLL_CLOEXEC);
     if (server.epoll < 0 ||
         epoll_ctl(server.epoll, EPOLL_CTL_ADD, server.control, &readable) != 0 ||

@@ -30,6 +30,21 @@ static int wait_time(struct tcp_server *server)
     return until_expiry;
 }
 
+/* Whether one connection has something to do, and nothing else. */
+static bool has_one(const struct tcp_server *server)
+{
+    const void *only = server->busy;
+    if (server->busy != NULL && server->busy->busy_next != NULL)
+        return false;
+    for (int i = 0; i < server->event_count; i++) {
+        const void *of = server->events[i].data.ptr;
+        if (of == &server->control || of == &server->listener || (only != NULL && of != only))
+            return false;
+        only = of;
+    }
+    return true;
+}
+
 /* False: rsmd has gone. What it says comes first, so that a grant is known before its importer. */
 static bool serve_events(struct tcp_server *server)
 {
@@ -40,8 +55,8 @@ static bool serve_events(struct tcp_server *server)
         void *of = server->events[i].data.ptr;
         if (of == &server->listener)
             tcp_server_accept(server);
-        else if (of != NULL && of != &server->control)
-            tcp_link_serve(server, of);
+        else if (of != NULL && of != &server->control && !((struct tcp_link *)of)->busy)
+            tcp_link_serve(server, of); /* the busy ones follow, one turn each */
     }
     return true;
 }
@@ -52,6 +67,7 @@ bool tcp_server_turn(struct tcp_server *server, bool waits)
     int wait_ms = wait_time(server);
     int count = epoll_wait(server->epoll, server->events, TCP_EVENTS, waits ? wait_ms : 0);
     server->event_count = count > 0 ? count : 0;
+    server->turn_bytes = has_one(server) ? TCP_TURN_ALONE : TCP_TURN_BYTES;
     if (count > 0 && server->spin_ns > 0)
         server->latest_ns = rsm_clock_ns();
     if (!serve_events(server))

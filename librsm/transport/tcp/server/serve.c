@@ -80,11 +80,12 @@ static enum progress send_output(struct tcp_link *link, int64_t *budget)
     if (link->out_start == link->out_end && link->out_elems > 0)
         fill_output(link);
     uint32_t head = link->out_end - link->out_start;
-    uint32_t rest = link->out_length < TCP_TURN_BYTES ? link->out_length : TCP_TURN_BYTES;
+    uint32_t rest = link->out_length < *budget ? link->out_length : (uint32_t)*budget;
     struct iovec parts[2] = {{link->out + link->out_start, head},
                              {(void *)(uintptr_t)link->out_data, rest}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-    ssize_t sent = sendmsg(link->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    int flags = link->out_length > rest ? MSG_MORE : 0; /* no small segment between turns */
+    ssize_t sent = sendmsg(link->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL | flags);
     if (sent < 0)
         return errno == EAGAIN || errno == EINTR ? WAITS : ENDS;
     *budget -= sent;
@@ -123,19 +124,25 @@ static unsigned widest(uintptr_t place)
     return width;
 }
 
-/* Straight from the socket into the segment. */
+/* Straight from the socket into the segment. `in` is empty. The header behind the payload is
+ * received with its end, and no more: what follows the header may be a payload, too. */
 static enum progress receive_payload(struct tcp_link *link, uint32_t left, int64_t *budget)
 {
     uint8_t *to = link->grant->base + link->frame.offset + link->moved;
-    ssize_t got =
-        recv(link->socket, to, left < TCP_TURN_BYTES ? left : TCP_TURN_BYTES, MSG_DONTWAIT);
+    uint32_t part = left < *budget ? left : (uint32_t)*budget;
+    struct iovec parts[2] = {{to, part}, {link->in, TCP_FRAME_BYTES}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = part == left ? 2 : 1};
+    ssize_t got = recvmsg(link->socket, &message, MSG_DONTWAIT);
     if (got < 0 && errno == EFAULT) { /* there is no memory for the page */
         link->refused = true;
         link->failed++;
         return GOES_ON;
     }
     if (got > 0) {
-        link->moved += (uint32_t)got;
+        uint32_t of_payload = (size_t)got < part ? (uint32_t)got : part;
+        link->moved += of_payload;
+        link->in_start = 0;
+        link->in_end = (uint32_t)got - of_payload;
         *budget -= got;
     }
     return after_receiving(got);
@@ -312,7 +319,7 @@ static void await_socket(struct tcp_server *server, struct tcp_link *link, bool 
 
 void tcp_link_serve(struct tcp_server *server, struct tcp_link *link)
 {
-    int64_t budget = TCP_TURN_BYTES;
+    int64_t budget = server->turn_bytes;
     enum progress progress = GOES_ON;
     while (progress == GOES_ON && budget > 0)
         progress = step(server, link, &budget);
@@ -326,7 +333,8 @@ void tcp_link_serve(struct tcp_server *server, struct tcp_link *link)
     else if (!busy && link->busy)
         DL_DELETE2(server->busy, link, busy_prev, busy_next);
     link->busy = busy;
-    await_socket(server, link, has_output(link));
+    if (!busy)
+        await_socket(server, link, has_output(link));
 }
 
 void tcp_link_notify(struct tcp_server *server, struct tcp_link *link,

@@ -24,14 +24,15 @@
 enum {
     TCP_IN_BYTES = 8192,
     TCP_OUT_BYTES = 4096,
-    TCP_STRANGERS_MAX = 64,  /**< TCP connections that have not shown a token yet */
-    TCP_STRANGERS_EACH = 16, /**< of one source */
+    TCP_STRANGERS_MAX = 1024, /**< TCP connections that have not shown a token yet */
     TCP_TURN_BYTES = 256 * 1024,
-    TCP_FRAME_COST = 256, /**< bytes of a turn that a frame without payload takes */
+    TCP_TURN_ALONE = 1024 * 1024, /**< while no other connection has anything to do */
+    TCP_FRAME_COST = 256,         /**< bytes of a turn that a frame without payload takes */
     TCP_EVENTS = 64,
 };
 
 struct tcp_grant;
+struct tcp_source;
 
 /** A TCP connection. */
 struct tcp_link {
@@ -41,7 +42,8 @@ struct tcp_link {
     int socket;
     struct tcp_grant *grant; /**< NULL: a stranger */
     enum tcp_stream stream;
-    struct in6_addr source;
+    struct tcp_source *source;                  /**< of a stranger; else NULL */
+    struct tcp_link *source_prev, *source_next; /**< among its strangers */
     int64_t since_ns;
     bool writes; /**< waits until the socket takes more */
 
@@ -86,11 +88,15 @@ struct tcp_server {
     struct tcp_grant *grants;     /**< hash by id */
     struct tcp_grant *unreported; /**< list */
     struct tcp_link *strangers, *busy;
-    unsigned stranger_count;
+    unsigned stranger_count, strangers_max;
+    struct tcp_source *sources;                         /**< hash by address: of strangers */
+    struct tcp_source *by_count[TCP_STRANGERS_MAX + 1]; /**< lists: sources with so many */
+    unsigned largest;                                   /**< count that there is; 0 */
     struct epoll_event events[TCP_EVENTS]; /**< those of links that have ended have no pointer */
     int event_count;
-    bool report_waits; /**< waits until rsmd reads */
-    uint64_t *revoked; /**< answers that wait to be sent */
+    int64_t turn_bytes; /**< of this round's turns */
+    bool report_waits;  /**< waits until rsmd reads */
+    uint64_t *revoked;  /**< answers that wait to be sent */
     unsigned revoked_count, revoked_room;
 };
 
@@ -121,8 +127,17 @@ void tcp_server_accept(struct tcp_server *server);
 int tcp_server_expire(struct tcp_server *server);
 /** Close the connection and free it. */
 void tcp_link_end(struct tcp_server *server, struct tcp_link *link);
-/** Take it from the strangers. */
+/** It has shown a token: it is a stranger no more. */
 void tcp_link_admit(struct tcp_server *server, struct tcp_link *link);
+
+/* ------------------------------------------------------------------ strangers.c */
+
+/** Add one. False: there is no memory. */
+bool tcp_stranger_add(struct tcp_server *server, struct tcp_link *link,
+                      const struct in6_addr *address);
+void tcp_stranger_remove(struct tcp_server *server, struct tcp_link *link);
+/** End one to make room. False: there is none. */
+bool tcp_stranger_gives_way(struct tcp_server *server);
 
 /* ------------------------------------------------------------------ serve.c */
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "transport/verbs/common/fd_guard.h"
 #include "transport/entry.h"
 
@@ -22,14 +23,12 @@ bool verbs_may_allocate(void)
 
 int verbs_cancel_hold(void)
 {
-    int before = PTHREAD_CANCEL_ENABLE;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-    return before;
+    return rsm_cancel_disable();
 }
 
 void verbs_cancel_let_go(int before)
 {
-    (void)pthread_setcancelstate(before, NULL);
+    rsm_cancel_enable(before);
 }
 
 static void choose_spin(struct verbs_port *port)

@@ -37,7 +37,8 @@ int bed_begin(void **state)
     struct bed *bed = calloc(1, sizeof *bed);
     int sockets[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
-    bed->server = (struct tcp_server){.control = sockets[1], .listener = -1};
+    bed->server =
+        (struct tcp_server){.control = sockets[1], .listener = -1, .strangers_max = BED_STRANGERS};
     bed->server.epoll = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event readable = {.events = EPOLLIN, .data.ptr = &bed->server.control};
     assert_int_equal(epoll_ctl(bed->server.epoll, EPOLL_CTL_ADD, sockets[1], &readable), 0);
@@ -111,7 +112,15 @@ struct tcp_control bed_told(struct bed *bed)
 
 int bed_call(struct bed *bed)
 {
+    return bed_call_from(bed, 1);
+}
+
+int bed_call_from(struct bed *bed, uint8_t last)
+{
+    const struct sockaddr_in from = {.sin_family = AF_INET,
+                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + last)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&from, sizeof from), 0);
     assert_int_equal(connect(fd, &bed->address->u.any, bed->address->length), 0);
     tcp_socket_set(fd, TIMEOUT_MS);
     bed_turn(bed);

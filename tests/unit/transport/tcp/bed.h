@@ -5,7 +5,7 @@
 
 #include "transport/tcp/server/server.h"
 
-enum { BED_BYTES = 16384, BED_GUARD = 0x5a };
+enum { BED_BYTES = 16384, BED_GUARD = 0x5a, BED_STRANGERS = 20 };
 
 struct bed {
     struct tcp_server server;
@@ -32,6 +32,8 @@ struct tcp_control bed_told(struct bed *bed);
 
 /** A new TCP connection to the server. */
 int bed_call(struct bed *bed);
+/** The same from another address of this host: 127.0.0.`last`. */
+int bed_call_from(struct bed *bed, uint8_t last);
 /** Connect and show the token. */
 int bed_connect(struct bed *bed, uint64_t id, enum tcp_stream stream);
 /** Send a frame and its payload, as they are. */

@@ -16,30 +16,53 @@ static void a_stranger_may_say_one_thing(void **state)
     close(fd);
 }
 
-static void one_source_has_few(void **state)
+static void the_oldest_gives_way(void **state)
 {
     struct bed *bed = *state;
-    enum { MANY = TCP_STRANGERS_EACH + 4 };
+    enum { MANY = BED_STRANGERS + 4 };
     int fds[MANY];
     for (unsigned i = 0; i < MANY; i++)
         fds[i] = bed_call(bed);
-    assert_int_equal(bed->server.stranger_count, TCP_STRANGERS_EACH);
+    assert_int_equal(bed->server.stranger_count, BED_STRANGERS);
     for (unsigned i = 0; i < MANY; i++) {
         bool ended = bed_reply(bed, fds[i], NULL).type == ENDED;
-        assert_int_equal(ended, i < MANY - TCP_STRANGERS_EACH); /* the oldest */
+        assert_int_equal(ended, i < MANY - BED_STRANGERS);
         close(fds[i]);
     }
+    bed_turn(bed);
+    assert_int_equal(bed->server.stranger_count, 0);
+    assert_null(bed->server.sources);
+}
+
+/* However many come, and from several sources: those of a source that has few stay. */
+static void of_the_source_that_has_most(void **state)
+{
+    struct bed *bed = *state;
+    enum { SOURCES = 4, CALLS = 3 * BED_STRANGERS };
+    int fds[CALLS], first = bed_call_from(bed, 9), second = bed_call_from(bed, 9);
+    bed_grant(bed, 1, RSM_RIGHT_READ);
+    for (unsigned i = 0; i < CALLS; i++)
+        fds[i] = bed_call_from(bed, (uint8_t)(1 + i % SOURCES));
+    assert_int_equal(bed->server.stranger_count, BED_STRANGERS);
+    assert_int_equal(bed_reply(bed, first, NULL).type, 0);
+    bed_hello(second, 1, TCP_STREAM_DATA, 1);
+    assert_int_equal(bed_reply(bed, second, NULL).type, TCP_DONE);
+    assert_int_equal(bed->server.stranger_count, BED_STRANGERS - 1);
+    for (unsigned i = 0; i < CALLS; i++)
+        close(fds[i]);
+    close(first);
+    close(second);
 }
 
 static void they_do_not_keep_an_importer_out(void **state)
 {
     struct bed *bed = *state;
-    int fds[TCP_STRANGERS_EACH];
-    for (unsigned i = 0; i < TCP_STRANGERS_EACH; i++)
+    int fds[BED_STRANGERS];
+    for (unsigned i = 0; i < BED_STRANGERS; i++)
         fds[i] = bed_call(bed);
     bed_grant(bed, 1, RSM_RIGHT_READ);
     close(bed_connect(bed, 1, TCP_STREAM_DATA));
-    for (unsigned i = 0; i < TCP_STRANGERS_EACH; i++)
+    for (unsigned i = 0; i < BED_STRANGERS; i++)
         close(fds[i]);
 }
 
@@ -58,7 +81,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_begin, bed_end)
     const struct CMUnitTest tests[] = {
         TEST(a_stranger_may_say_one_thing),
-        TEST(one_source_has_few),
+        TEST(the_oldest_gives_way),
+        TEST(of_the_source_that_has_most),
         TEST(they_do_not_keep_an_importer_out),
         TEST(nor_do_they_stay),
     };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What importers can do, honest and hostile ones: each request is held to the grant, and what makes
  * no sense ends the connection alone. */
+#include <sys/uio.h>
+
 #include "../bed.h"
 #include "cases.h"
 
@@ -178,6 +180,70 @@ static void who_does_not_read_is_not_read_from(void **state)
     close(other);
 }
 
+/* The header behind a payload comes with its end, in one part, in two, or not at all. */
+static void a_header_follows_a_payload(void **state)
+{
+    struct bed *bed = *state;
+    enum { HELD = 10 };
+    static uint8_t bytes[BED_BYTES], next[TCP_FRAME_BYTES];
+    const struct tcp_frame put = {.type = TCP_PUT, .length = sizeof bytes};
+    const struct tcp_frame flush = {.type = TCP_FLUSH, .id = 7};
+    bed_grant(bed, 1, READ_WRITE);
+    int fd = bed_connect(bed, 1, TCP_STREAM_DATA);
+    tcp_frame_encode(&flush, next);
+    for (unsigned part = 0; part <= TCP_FRAME_BYTES; part += TCP_FRAME_BYTES / 2) {
+        memset(bytes, (int)part + 1, sizeof bytes);
+        bed_send(fd, put, bytes, sizeof bytes - HELD);
+        bed_turn(bed);
+        const struct iovec parts[2] = {{bytes, HELD}, {next, part}};
+        assert_int_equal(writev(fd, parts, 2), HELD + part);
+        bed_turn(bed);
+        assert_memory_equal(bed->segment, bytes, sizeof bytes);
+        assert_true(bed_guards_are_whole(bed));
+        if (part < TCP_FRAME_BYTES)
+            assert_int_equal(send(fd, next + part, TCP_FRAME_BYTES - part, 0),
+                             TCP_FRAME_BYTES - part);
+        struct tcp_frame done = bed_reply(bed, fd, NULL);
+        assert_true(done.type == TCP_DONE && done.id == 7 && done.offset == 0);
+    }
+    close(fd);
+}
+
+static const struct tcp_link *link_of(const struct bed *bed, uint64_t id)
+{
+    const struct tcp_grant *grant = bed->server.grants;
+    while (grant->id != id)
+        grant = grant->hh.next;
+    return grant->link[TCP_STREAM_DATA];
+}
+
+/* A turn is shorter while another connection has something to do. Refused requests are counted. */
+static void turns_are_short_in_company(void **state)
+{
+    struct bed *bed = *state;
+    enum { MANY = 2400, IN_TURN = TCP_TURN_BYTES / TCP_FRAME_COST };
+    static uint8_t bytes[MANY][TCP_FRAME_BYTES];
+    const struct tcp_frame put = {.type = TCP_PUT};
+    bed_grant(bed, 1, RSM_RIGHT_READ);
+    bed_grant(bed, 2, RSM_RIGHT_READ);
+    int many = bed_connect(bed, 1, TCP_STREAM_DATA), one = bed_connect(bed, 2, TCP_STREAM_DATA);
+    for (unsigned i = 0; i < MANY; i++)
+        tcp_frame_encode(&put, bytes[i]);
+    assert_int_equal(send(many, bytes, sizeof bytes, 0), sizeof bytes);
+    assert_true(tcp_server_turn(&bed->server, false));
+    assert_int_equal(link_of(bed, 1)->failed, MANY);
+    bed_turn(bed);
+    assert_int_equal(send(many, bytes, sizeof bytes, 0), sizeof bytes);
+    assert_int_equal(send(one, bytes, TCP_FRAME_BYTES, 0), TCP_FRAME_BYTES);
+    assert_true(tcp_server_turn(&bed->server, false));
+    assert_int_equal(link_of(bed, 2)->failed, 1);
+    assert_in_range(link_of(bed, 1)->failed, MANY + IN_TURN, MANY + 2 * IN_TURN);
+    bed_turn(bed);
+    assert_int_equal(link_of(bed, 1)->failed, 2 * MANY);
+    close(many);
+    close(one);
+}
+
 static void signals_are_counted(void **state)
 {
     struct bed *bed = *state;
@@ -225,6 +291,8 @@ int main(void)
         TEST(a_refused_write_is_skipped),
         TEST(frames_that_make_no_sense_end_the_connection),
         TEST(who_does_not_read_is_not_read_from),
+        TEST(a_header_follows_a_payload),
+        TEST(turns_are_short_in_company),
         TEST(signals_are_counted),
         TEST(signals_of_the_exporter_are_acknowledged),
     };
