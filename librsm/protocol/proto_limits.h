@@ -10,11 +10,12 @@ enum {
     RSM_PROTO_NAME_MAX = 256,      /* controller names; MAXNAMELEN of the original */
     RSM_PROTO_PATH_MAX = 108,      /* a unix socket path */
     RSM_PROTO_ACL_MAX = 64,
+    RSM_PROTO_SHOWN_MAX = 28,      /* a transport's name in INSPECT; a longer one is cut */
     RSM_PROTO_ACL_SHOWN_MAX = 16,  /* of these, with an export in an INSPECT reply */
     RSM_PROTO_PIECES_MAX = 64,     /* extents behind one segment */
     RSM_PROTO_REMOTES_MAX = 32,    /* remote controllers in one TOPOLOGY reply */
     RSM_PROTO_COUNTERS_MAX = 60,   /* receivers in one EVENT_RECEIVERS reply */
-    RSM_PROTO_ITEMS_MAX = 30,      /* exports or imports in one INSPECT reply */
+    RSM_PROTO_ITEMS_MAX = 32,      /* exports or imports in one INSPECT reply */
     RSM_PROTO_INTERRUPTS_MAX = 64, /* interrupts in one INTERRUPTS reply */
     RSM_PROTO_LINKS_MAX = 16,      /* links in one LINKS reply */
     RSM_PROTO_FAILED_MAX = 12,     /* controllers in one FAILED reply */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes of this node that import from other hosts. */
 #include <event2/event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -338,7 +339,8 @@ static void show(const struct rsmd_import *base, struct rsm_inspect_item *item)
         return;
     item->export_id = import->exported.id;
     item->length = import->exported.length;
-    memcpy(item->transport, import->transport, sizeof item->transport);
+    snprintf(item->transport, sizeof item->transport, "%.*s", RSM_PROTO_SHOWN_MAX - 1,
+             import->transport);
     rsmd_segment_about(&import->exported.name, item);
 }
 
