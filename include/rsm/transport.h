@@ -832,8 +832,8 @@ struct rsm_node_ops {
 
     /**
      * Make an extent of memory that another transport has made. @p fd is a memfd as described at
-     * RSM_NODE_EXTENTS_SHAREABLE, of @p length bytes (a multiple of the page size). It still belongs
-     * to the caller, who keeps it open until extent_free() for this extent has been called; so the
+     * RSM_NODE_EXTENTS_SHAREABLE, of @p length bytes (a multiple of the page size). It belongs to
+     * the caller, who keeps it open until extent_free() for this extent has been called; so the
      * transport copies no descriptor. It sets RSM_EXTENT_ADOPTED, and extent_free() does not close
      * the descriptor, nor use it. The generic form refuses with RSM_ST_UNSUPPORTED. RSM_ST_INVALID:
      * @p fd is no such memfd.
