@@ -20,8 +20,8 @@ struct tcp_conn;
 struct tcp_sender {
     pthread_mutex_t lock;
     pthread_t thread;
-    pid_t process;            /**< that has the thread */
-    bool running;             /**< never false again */
+    pid_t process; /**< that has the thread */
+    bool running;  /**< never false again */
     bool stop;
     pthread_cond_t wake;      /**< something waits, or stop */
     pthread_cond_t served;    /**< a connection has been served */
@@ -131,8 +131,8 @@ void tcp_stage_taken(struct tcp_conn *conn);
 
 /* ------------------------------------------------------------------ transfer.c */
 
-/** The stream cannot go on. Writes that have not been waited for are lost, and no other call reports
- *  it. Under the connection's lock. */
+/** The stream cannot go on. Writes that have not been waited for are lost, and no other call
+ *  reports it. Under the connection's lock. */
 enum rsm_status tcp_break_off(struct tcp_conn *conn);
 /** Send what has been collected. */
 void tcp_drain(struct tcp_conn *conn);
