@@ -230,8 +230,8 @@ static bool has_own_node(const struct rsmd_conf *conf, const struct rsmd_options
     return !needed;
 }
 
-/* Whether this host's node has what it needs for auth = tls. Where it is not known which node that is,
- * or the user may not read its key, nothing is said. */
+/* Whether this host's node has what it needs for auth = tls. Where it is not known which node that
+ * is, or the user may not read its key, nothing is said. */
 static bool has_certificate(const struct rsmd_conf *conf, const struct rsmd_options *options)
 {
     char why[WHY_MAX], key[RSM_PROTO_PATH_MAX];

@@ -54,8 +54,8 @@ void rsmd_cluster_set_same_host(struct rsmd_cluster *cluster,
  */
 bool rsmd_cluster_add(struct rsmd_cluster *cluster, const struct rsmd_conf_node *node);
 
-/** The configuration was read again: read certificates again, for connections that come from now on.
- *  @p cluster may be NULL. */
+/** The configuration was read again: read certificates again, for connections that come from now
+ *  on. @p cluster may be NULL. */
 void rsmd_cluster_reload(struct rsmd_cluster *cluster);
 
 /** busy() has become false for that node. May call up(). @p cluster may be NULL. */

@@ -138,9 +138,9 @@ struct rsmd_stream *rsmd_stream_new(struct event_base *base, int socket, bool co
 /** Close it. The last messages go out as far as the kernel accepts them at once. */
 void rsmd_stream_free(struct rsmd_stream *stream);
 
-/** Go on with another socket, of which it does not read until rsmd_stream_resume(). Nothing may have
- *  been received or sent. The former socket is closed, without an end of the connection if others
- *  have it. False: out of memory, and the stream has ended. */
+/** Go on with another socket, of which it does not read until rsmd_stream_resume(). Nothing may
+ *  have been received or sent. The former socket is closed, without an end of the connection if
+ *  others have it. False: out of memory, and the stream has ended. */
 bool rsmd_stream_exchange(struct rsmd_stream *stream, int socket);
 
 /** Its socket. */
@@ -333,7 +333,8 @@ void rsmd_tcp_restart_timer(struct rsmd_tcp *conn);
 void rsmd_tcp_free(struct rsmd_tcp *conn);
 /** The handshake of TLS is done: the other end is @p node, by a certificate that is valid. */
 void rsmd_tcp_encrypted(struct rsmd_tcp *conn, uint32_t node, uint64_t expires);
-/** It has failed, or the connection has ended. @p node: what the other end claims to be, 0: nothing. */
+/** It has failed, or the connection has ended. @p node: what the other end claims to be;
+ *  0: nothing. */
 void rsmd_tcp_not_encrypted(struct rsmd_tcp *conn, uint32_t node, const char *why);
 
 /* link.c */

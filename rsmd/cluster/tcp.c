@@ -289,7 +289,7 @@ static void take_hello(struct rsmd_tcp *conn, const struct rsm_cluster_hello *he
     }
     conn->theirs = *hello;
     if (conn->tls_node != 0)
-        conn->theirs.from = conn->tls_node; /* whoever it says it is */
+        conn->theirs.from = conn->tls_node; /* whichever node it claims to be */
     /* Sent before a refusal, too: it identifies this end to the peer. */
     if (!conn->caller && !send_hello(conn, hello->from))
         return;

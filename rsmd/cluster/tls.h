@@ -38,8 +38,8 @@ void rsmd_tls_forget(struct rsmd_tls *tls, struct rsmd_tcp *conn);
 /** Take what rsm-tlsd has said, before the end of a connection is believed to have no reason. */
 void rsmd_tls_take(struct rsmd_tls *tls);
 
-/** Warn of certificates that expire soon: this node's, and those of nodes whose links are up. Once a
- *  day each. */
+/** Warn of certificates that expire soon: this node's, and those of nodes whose links are up. Once
+ *  a day each. */
 void rsmd_tls_remind(struct rsmd_tls *tls, int64_t now_ms);
 
 /** When this node's certificate expires, in seconds since 1970; 0: there is none. */

@@ -118,7 +118,7 @@ static const char *const keys[RSMD_TLS_FILES] = {
     [RSMD_TLS_KEY] = "tls-key",
 };
 
-/* A descriptor; -1: *why has the reason. The key must be nobody else's. */
+/* A descriptor; -1: *why has the reason. No other user may have access to the key. */
 static int open_file(enum rsmd_conf_tls_file file, const char *path, char *why, size_t why_size)
 {
     struct stat status;

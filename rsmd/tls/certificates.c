@@ -190,8 +190,8 @@ static SSL_CTX *new_context(const struct tlsd_hooks *hooks)
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, hooks->verify);
     SSL_CTX_set_verify_depth(context, CHAIN_DEPTH);
     SSL_CTX_set_max_cert_list(context, CHAIN_MAX);
-    /* The one ticket tells the end that has called that its certificate is accepted. Nobody
-     * resumes a session: without a context of sessions the library refuses that. */
+    /* The one ticket informs the end that has called that its certificate is accepted. Without a
+     * context of sessions the library refuses to resume one. */
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(context, hooks->confirmed);
     SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION |

@@ -2,8 +2,8 @@
 /**
  * @file
  * The messages between rsmd and rsm-tlsd, over a socket pair of type SOCK_SEQPACKET. rsmd passes
- * certificates and connections; rsm-tlsd reports who is at the other end of a connection. rsmd never
- * waits for rsm-tlsd.
+ * certificates and connections; rsm-tlsd reports who is at the other end of a connection. rsmd
+ * never waits for rsm-tlsd.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ enum rsmd_tls_control_type {
     /* from rsm-tlsd */
     RSMD_TLS_LOADED, /**< answers LOAD: `node`, `expires`; or a text, and the former files stay */
     RSMD_TLS_READY,  /**< the handshake is done: `node`, `expires` of the other end */
-    RSMD_TLS_FAILED, /**< the connection has ended, and the text says why; `node`: what the other end
-                          claims to be, without proof; 0: nothing */
+    RSMD_TLS_FAILED, /**< the connection has ended, and the text says why; `node`: what the other
+                          end claims to be, without proof; 0: nothing */
     RSMD_TLS_TYPES,
 };
 

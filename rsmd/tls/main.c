@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rsm-tlsd: started by rsmd where rsm.conf has auth = tls, with the socket to it as descriptor 3. */
+/* rsm-tlsd: started by rsmd where rsm.conf has auth = tls, with the socket to it as
+ * descriptor 3. */
 #include <fcntl.h>
 #include <openssl/rand.h>
 #include <signal.h>

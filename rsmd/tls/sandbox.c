@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a mistake in the TLS library could be used for is taken away before the first byte of another
- * host arrives. */
+/* What a mistake in the TLS library could be used for is taken away before the first byte of
+ * another host arrives. */
 #include <errno.h>
 #include <grp.h>
 #include <linux/audit.h>
@@ -70,8 +70,8 @@ static bool leave_root(void)
 #define ALLOW         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define IF_CALL(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), ALLOW
 
-/* Those of the event loop, of the TLS library, of the C library's allocator and of an end. Memory is never executed,
- * and nothing is opened: what is not listed fails with EPERM. */
+/* Those of the event loop, of the TLS library, of the C library's allocator and of an end. Memory
+ * is never executed, and nothing is opened: what is not listed fails with EPERM. */
 static bool restrict_calls(void)
 {
     struct sock_filter program[] = {

@@ -56,7 +56,7 @@ static int verify(int well, X509_STORE_CTX *store)
     int depth = X509_STORE_CTX_get_error_depth(store);
     X509 *leaf = X509_STORE_CTX_get0_cert(store);
     session->node = leaf != NULL ? tlsd_node_of(leaf) : 0;
-    /* That the other end has another CA of the same name: it is told of an unknown CA. */
+    /* That the other end has another CA of the same name: it learns of an unknown CA. */
     if (!well && X509_STORE_CTX_get_error(store) == X509_V_ERR_CERT_SIGNATURE_FAILURE)
         X509_STORE_CTX_set_error(store, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY);
     if (well && depth == 0 && session->node == 0) {
@@ -217,7 +217,7 @@ static void shake_hands(const struct tlsd *tlsd, struct tlsd_session *session)
         report_ready(tlsd, session);
 }
 
-/* ------------------------------------------------------------------ plain bytes to the network */
+/* ------------------------------------------------------------------ rsmd to network */
 
 /* 1: all of them; 0: the network takes no more now; -1: the session is over. */
 static int encrypt(const struct tlsd *tlsd, struct tlsd_session *session, const uint8_t *bytes,
@@ -261,13 +261,13 @@ static bool send_one(const struct tlsd *tlsd, struct tlsd_session *session)
     size_t taken = 0;
     if (encrypt(tlsd, session, bytes, (size_t)got, &taken) == 1)
         return true;
-    /* A repeated SSL_write() must have the bytes of the first one, and more of them does no harm. */
+    /* A repeated SSL_write() must have the bytes of the first one; more of them do no harm. */
     if (!keep(rest, bytes + taken, (size_t)got - taken))
         fail(tlsd, session, "out of memory");
     return false;
 }
 
-/* ------------------------------------------------------------------ bytes of the network to rsmd */
+/* ------------------------------------------------------------------ network to rsmd */
 
 /* False: rsmd takes no more now, or the session is over. */
 static bool pass_on(const struct tlsd *tlsd, struct tlsd_session *session, const uint8_t *bytes,
@@ -346,8 +346,8 @@ void tlsd_session_end(struct tlsd *tlsd, struct tlsd_session *session)
     free_session(tlsd, session);
 }
 
-/* Whether the loop would be told of an end again and again, because nothing can be read there while
- * the other side takes nothing. */
+/* Whether the loop would see the same event again and again, because nothing can be read there
+ * while the other side takes nothing. */
 static bool is_stuck(const struct tlsd_session *session, const struct tlsd_end *end,
                      uint32_t events)
 {
@@ -359,7 +359,7 @@ static bool is_stuck(const struct tlsd_session *session, const struct tlsd_end *
 void tlsd_session_serve(struct tlsd *tlsd, struct tlsd_session *session, const struct tlsd_end *end,
                         uint32_t events)
 {
-    /* rsmd's patience has ended, or the handshake is not what it wanted. */
+    /* rsmd's time-out has expired, or the handshake is not what it wanted. */
     if (!session->open && end == &session->plain)
         session->over = true;
     if (!session->over && !session->open)
