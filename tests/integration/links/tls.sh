@@ -50,7 +50,7 @@ conf() { # conf NODE [CERTIFICATE-OF]
 }
 
 node() { # node NODE
-    mkdir -p -m 700 "$work/run$1"
+    [ -d "$work/run$1" ] || mkdir -m 700 "$work/run$1"
     "$RSM_RSMD" --foreground --stderr --config "$work/$1.conf" --node "$1" --runtime-dir "$work/run$1" \
         >>"$work/$1.log" 2>&1 &
     pids[$1]=$!
