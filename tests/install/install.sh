@@ -38,7 +38,7 @@ for file in include/rsmapi.h include/rsm/rsmapi.h include/rsm/rsm_common.h \
     "$libdir/cmake/rsm/rsm-config.cmake" \
     "$libdir/cmake/rsm/rsm-config-version.cmake" "$libdir/cmake/rsm/rsm-targets.cmake" \
     lib/systemd/system/rsmd.service lib/systemd/system/rsmd.socket lib/systemd/system/rsm-rxe@.service \
-    lib/udev/rules.d/60-rsm-userfaultfd.rules lib/udev/rules.d/60-rsm-ntb.rules lib/sysusers.d/rsm.conf "$libdir/rsm/librsm_tcp.so" "$libdir/rsm/rsm-tcpd" \
+    lib/udev/rules.d/60-rsm-userfaultfd.rules lib/udev/rules.d/60-rsm-ntb.rules lib/sysusers.d/rsm.conf "$libdir/rsm/librsm_tcp.so" "$libdir/rsm/rsm-tcpd" "$libdir/rsm/rsm-tlsd" "$sbindir/rsm-cert" \
     "$sbindir/rsmd" "$bindir/rsmtest" "$bindir/scitest" "$bindir/rsm-transport-check"; do
     [ -f "$prefix/$file" ] || fail "$file is not installed"
 done
