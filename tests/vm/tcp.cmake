@@ -33,4 +33,4 @@ vm_tcp_test(NAME vm.tcp.sisci.rest MACHINES 2 SCRIPT tcp_conformance.sh PROGRAMS
 
 # After unpublish no byte lands, between two network name spaces of a machine.
 vm_tcp_test(NAME vm.tcp.hammer SCRIPT tcp_hammer.sh PROGRAMS integration_hammer_tcp LABELS long
-    ARGS $<TARGET_FILE:integration_hammer_tcp>)
+    ENV RSM_HAMMER_ROUNDS=60 ARGS $<TARGET_FILE:integration_hammer_tcp>)
