@@ -137,7 +137,7 @@ static int use_token(SSL *ssl, const EVP_MD *hash, const unsigned char **identit
     return 1;
 }
 
-/* Without a session OpenSSL looks for a certificate, of which there is none: the handshake fails. */
+/* Without a session OpenSSL looks for a certificate: there is none, and the handshake fails. */
 static int find_token(SSL *ssl, const unsigned char *identity, size_t length, SSL_SESSION **session)
 {
     struct tcp_handshake *handshake = SSL_get_app_data(ssl);
@@ -217,9 +217,9 @@ static bool make_keys(const struct tcp_handshake *handshake, struct tcp_record_k
 
 /* ------------------------------------------------------------------ what all handshakes need */
 
-/* Nothing follows the handshake: no tickets. Compatibility with middle boxes would have records that
- * are neither handshake nor data. Certificates are believed by nobody: who calls refuses all, and who
- * is called asks for none. */
+/* Nothing follows the handshake: no tickets. Compatibility with middle boxes would have records
+ * that are neither handshake nor data. No certificate is believed: the calling end refuses all, and
+ * the other one asks for none. */
 static bool set_up(SSL_CTX *context, bool answers)
 {
     SSL_CTX_clear_options(context, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
@@ -351,8 +351,8 @@ static bool is_as_agreed(const struct tcp_handshake *handshake)
            handshake->has_secret[FROM_CALLER] && handshake->has_secret[FROM_CALLED];
 }
 
-/* OpenSSL empties this thread's list of errors before a step. Nothing is left in it behind one, for the
- * program may use OpenSSL, too. */
+/* OpenSSL empties this thread's list of errors before a step. Nothing is left in it behind one, for
+ * the program may use OpenSSL, too. */
 enum tcp_handshake_state tcp_handshake_step(struct tcp_handshake *handshake)
 {
     handshake->blocked_read = handshake->blocked_write = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The handshake of TLS 1.3 for connections over TCP, by OpenSSL. The two ends know each other by the
- * token of the offer, which is the pre-shared key. Its identity, which everybody can read, is the
- * header of HELLO: the grant's number and the stream, and nothing of the token. Both ends also
+ * The handshake of TLS 1.3 for connections over TCP, by OpenSSL. The two ends know each other by
+ * the token of the offer, which is the pre-shared key. Its identity, which everybody can read, is
+ * the header of HELLO: the grant's number and the stream, and nothing of the token. Both ends also
  * exchange keys that are made for this connection alone (psk_dhe_ke), so that who learns the token
  * later cannot read what has been sent.
  *

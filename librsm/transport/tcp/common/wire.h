@@ -9,8 +9,8 @@
  * could not be carried out is counted: each DONE has the number of such requests so far.
  *
  * Where the offer says TLS, the connection begins with the handshake of TLS 1.3 instead of HELLO:
- * the token is the pre-shared key, and the header of HELLO its identity. All frames, from the DONE of
- * HELLO on, are application data (common/tls.h, common/records.h).
+ * the token is the pre-shared key, and the header of HELLO its identity. All frames, from the DONE
+ * of HELLO on, are application data (common/tls.h, common/records.h).
  *
  * The exporter's signals have a TCP connection of their own, whose HELLO has the offer's other
  * token: rsm-tcpd sends SIGNAL, and the importer answers each by TAKEN.

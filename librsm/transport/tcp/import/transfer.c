@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Transfers. Memory of the program goes straight into the socket, and from it, or is sealed into the
- * connection's records, and opened from them. A connection's lock is held meanwhile, which no other
- * connection waits for. Nothing is allocated.
+ * Transfers. Memory of the program goes straight into the socket, and from it, or is sealed into
+ * the connection's records, and opened from them. A connection's lock is held meanwhile, which no
+ * other connection waits for. Nothing is allocated.
  */
 #include <pthread.h>
 

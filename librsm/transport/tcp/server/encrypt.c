@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Strangers of a controller that encrypts: the handshake takes the place of HELLO. One is under way
- * from a stranger's first byte to his last. What he may send and how long he may take is bounded, and
- * without a token OpenSSL computes nothing for him: it looks for the token before it makes a key.
+ * Strangers of a controller that encrypts: the handshake takes the place of HELLO. What a stranger
+ * may send and how long he may take is bounded, and without a token OpenSSL computes nothing for
+ * him: it looks for the token before it makes a key.
  */
 #include "transport/tcp/server/server.h"
 
@@ -20,7 +20,8 @@ static const uint8_t *find_token(void *context, const struct tcp_frame *hello)
     return token;
 }
 
-/* The token is used now and not before: who repeats what an importer has sent does not come so far. */
+/* The token is used now and not before: who repeats what an importer has sent does not come so
+ * far. */
 static struct tcp_grant *open_grant(struct tcp_server *server, const struct tcp_frame *hello)
 {
     enum tcp_stream stream = tcp_stream_of(hello);

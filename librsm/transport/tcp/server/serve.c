@@ -128,8 +128,9 @@ static unsigned widest(uintptr_t place)
     return width;
 }
 
-/* Straight from the socket, or from what has been opened of a record, into the segment. `in` is empty. The header behind the payload is
- * received with its end, and no more: what follows the header may be a payload, too. */
+/* Straight from the socket, or from what has been opened of a record, into the segment. `in` is
+ * empty. The header behind the payload is received with its end, and no more: what follows the
+ * header may be a payload, too. */
 static enum tcp_progress receive_payload(struct tcp_link *link, uint32_t left, int64_t *budget)
 {
     uint8_t *to = link->grant->base + link->frame.offset + link->moved;
