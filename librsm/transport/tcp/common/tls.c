@@ -231,6 +231,7 @@ static bool set_up(SSL_CTX *context, bool answers)
         SSL_CTX_set_psk_find_session_callback(context, find_token);
     else
         SSL_CTX_set_psk_use_session_callback(context, use_token);
+    SSL_CTX_set_security_level(context, 2); /* whatever openssl.cnf says of all programs */
     return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
            SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1 &&
            SSL_CTX_set_ciphersuites(context, SUITE) == 1 &&
