@@ -21,6 +21,10 @@ if(RSM_SANITIZE)
     set(RSM_REPEATED long)
 endif()
 
+# The label `thorough` is of what `./dev test` leaves to `./dev test all`: it takes much of the processors' time, and
+# something much like it runs in `./dev test`.
+set(RSM_THOROUGH "^(unit.pageswap.hammer.(mprotect|user-mode)|conformance.direct.transport_peek(counts|later|sig)|mapping.defect-(9|11).explore|mapping.explore|mapping.(shm|fake).nobody.(mirror|thread)|mapping.shm.twin|kills.hosts.peekmap|solaris.rsm-cc-clang)$")
+
 # What takes longest, in seconds: ctest starts it first where it has no times of a run before, so that nothing long is
 # left for the end.
 set(RSM_COSTS unit.rsmd.cluster.cluster 33 integration.daemon 30 integration.handover 28
@@ -55,6 +59,9 @@ function(rsm_test)
     if(CMAKE_CROSSCOMPILING)
         rsm_cross_test()
         return()
+    endif()
+    if(T_NAME MATCHES "${RSM_THOROUGH}")
+        list(APPEND T_LABELS thorough)
     endif()
     set(name ${RSM_TEST_PREFIX}${T_NAME})
     add_test(NAME ${name} COMMAND ${T_COMMAND})
