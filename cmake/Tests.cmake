@@ -11,6 +11,7 @@ set(RSM_TEST_ENVIRONMENT
     "TSAN_OPTIONS=exitcode=66:halt_on_error=1:handle_segv=0:handle_sigbus=0:allow_user_segv_handler=1:die_after_fork=0:atexit_sleep_ms=50"
     "RSM_RSMD=${PROJECT_BINARY_DIR}/bin/rsmd"
     "RSM_MODULE_DIR=${PROJECT_BINARY_DIR}/lib/rsm"
+    "RSM_TLSD=${PROJECT_BINARY_DIR}/lib/rsm/rsm-tlsd"
     "RSM_BUILD_DIR=${PROJECT_BINARY_DIR}"
     "RSM_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 

@@ -49,9 +49,8 @@ static enum rsm_status await(int socket, short events, int64_t deadline)
  * read for want of one, is not dead: move the deadline, a few times. */
 static bool extend(const struct rsmcore_channel *channel, struct rsmcore_exchange *mine)
 {
-    if (mine->extended == EXTENSIONS ||
-        (await(channel->socket, POLLIN, 0) != RSM_ST_OK &&
-         !rsmcore_peer_is_runnable(channel->socket)))
+    if (mine->extended == EXTENSIONS || (await(channel->socket, POLLIN, 0) != RSM_ST_OK &&
+                                         !rsmcore_peer_is_runnable(channel->socket)))
         return false;
     mine->extended++;
     mine->deadline = rsm_deadline(channel->timeout_ms);

@@ -23,6 +23,7 @@ static enum rsm_status import_open(const struct rsm_controller_info *info, struc
     }
     pthread_mutex_init(&made->lock, NULL);
     made->base.caps = RSM_CAP_REMOTE_SIGNAL | RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE;
+    tcp_sender_init(&made->sender);
     *port = &made->base;
     return RSM_ST_OK;
 }
@@ -30,6 +31,7 @@ static enum rsm_status import_open(const struct rsm_controller_info *info, struc
 static void import_close(struct rsm_port *base)
 {
     struct tcp_port *port = tcp_port_of(base);
+    tcp_sender_destroy(&port->sender);
     tcp_tls_free(port->tls);
     pthread_mutex_destroy(&port->lock);
     free(port);
@@ -57,6 +59,7 @@ static void free_conn(struct tcp_conn *conn)
         close(conn->signals);
     if (conn->channel.socket >= 0)
         tcp_stream_close(&conn->channel);
+    pthread_mutex_destroy(&conn->stage.lock);
     pthread_mutex_destroy(&conn->lock);
     explicit_bzero(conn->signal_token, sizeof conn->signal_token);
     free(conn);
@@ -112,7 +115,9 @@ static enum rsm_status import_connect(struct rsm_port *port, const struct rsm_of
     conn->options = &tcp_port_of(port)->options;
     conn->channel.socket = conn->signals = -1;
     atomic_init(&conn->signal_socket, -1);
+    conn->sender = &tcp_port_of(port)->sender;
     pthread_mutex_init(&conn->lock, NULL);
+    pthread_mutex_init(&conn->stage.lock, NULL);
     int cancellable = rsm_cancel_disable();
     enum rsm_status status = connect_by(tcp_port_of(port), offer, conn);
     rsm_cancel_enable(cancellable);
@@ -120,6 +125,7 @@ static enum rsm_status import_connect(struct rsm_port *port, const struct rsm_of
         free_conn(conn);
         return status;
     }
+    tcp_sender_start(conn->sender);
     *made = &conn->base;
     return RSM_ST_OK;
 }
@@ -129,6 +135,8 @@ static enum rsm_status import_connect(struct rsm_port *port, const struct rsm_of
 static void import_disconnect(struct rsm_conn *base)
 {
     struct tcp_conn *conn = tcp_conn_of(base);
+    tcp_sender_leave(conn);
+    tcp_drain(conn);
     if (conn->posted)
         (void)tcp_complete(base);
     free_conn(conn);

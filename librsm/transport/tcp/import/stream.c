@@ -58,25 +58,33 @@ static enum rsm_status await(int socket, short events, int64_t deadline)
 
 /* ------------------------------------------------------------------ sends and receives */
 
+enum rsm_status tcp_stream_send_some(const struct tcp_channel *channel, struct iovec *parts,
+                                     unsigned count, size_t *left)
+{
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+    while (*left > 0 || tcp_channel_holds(channel)) {
+        ssize_t sent = tcp_channel_send(channel, &message, 0);
+        if (sent >= 0)
+            *left = advance(parts, count, (size_t)sent);
+        else if (errno == EAGAIN)
+            return RSM_ST_OK;
+        else if (errno != EINTR)
+            return status_of_stream(errno);
+    }
+    return RSM_ST_OK;
+}
+
 enum rsm_status tcp_stream_send(const struct tcp_channel *channel, uint32_t timeout_ms,
                                 struct iovec *parts, unsigned count)
 {
-    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
     size_t left = advance(parts, count, 0);
-    while (left > 0 || tcp_channel_holds(channel)) {
-        ssize_t sent = tcp_channel_send(channel, &message, 0);
-        if (sent >= 0) {
-            left = advance(parts, count, (size_t)sent);
-            continue;
-        }
-        enum rsm_status status = errno == EINTR ? RSM_ST_OK
-                                 : errno == EAGAIN
-                                     ? await(channel->socket, POLLOUT, rsm_deadline(timeout_ms))
-                                     : status_of_stream(errno);
-        if (status != RSM_ST_OK)
-            return status;
+    enum rsm_status status = tcp_stream_send_some(channel, parts, count, &left);
+    while (status == RSM_ST_OK && (left > 0 || tcp_channel_holds(channel))) {
+        status = await(channel->socket, POLLOUT, rsm_deadline(timeout_ms));
+        if (status == RSM_ST_OK)
+            status = tcp_stream_send_some(channel, parts, count, &left);
     }
-    return RSM_ST_OK;
+    return status;
 }
 
 /* An answer comes soon or takes long: poll the socket for a while, and sleep then. */
