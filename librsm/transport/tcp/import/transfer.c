@@ -55,7 +55,8 @@ static struct iovec frame_part(const struct tcp_frame *frame, uint8_t bytes[TCP_
 static enum rsm_status send_parts(struct tcp_conn *conn, struct iovec *parts, unsigned count)
 {
     parts[0] = tcp_stage_take(conn);
-    enum rsm_status status = tcp_stream_send(&conn->channel, conn->options->timeout_ms, parts, count);
+    enum rsm_status status =
+        tcp_stream_send(&conn->channel, conn->options->timeout_ms, parts, count);
     tcp_stage_taken(conn);
     return status == RSM_ST_OK ? RSM_ST_OK : tcp_break_off(conn);
 }
