@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A thread that waits in a page fault of its own code leaves it for a signal. The handler then runs
+ * at the instruction that stored, with its registers. */
+#include "mapping/handover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "mapping/decode.h"
+#include "mapping/mapping_internal.h"
+
+/* What a signal of ours says it is, to tell it from those that the program sends. */
+enum { CODE = -0x5253 };
+/* A thread that has not moved after so long does not get its signal. The machine's load does not
+ * matter: a thread that waits for a processor is not one that waits for a page. */
+enum { PATIENCE_MS = 2 };
+/* Signals in a row that lead to nothing at one instruction; and faults in a row of a thread that
+ * has gone on when one looks. */
+enum { FRUITLESS = 4, RESTLESS = 32 };
+
+enum { PROGRESS = 256 };
+/* Moves when the handler has done something for a thread, by the thread's number. */
+static atomic_uint progress[PROGRESS];
+
+static atomic_uint *progress_of(pid_t thread)
+{
+    return &progress[(unsigned)thread % PROGRESS];
+}
+
+/* ---------------------------------------------------------------- the signal */
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    RSM_UNCANCELLABLE;
+    int error = errno;
+    if (info->si_code == CODE &&
+        mapping_trap_store((uintptr_t)info->si_value.sival_ptr, (uint32_t)info->si_pid, context))
+        atomic_fetch_add(progress_of((pid_t)syscall(SYS_gettid)), 1);
+    errno = error;
+}
+
+static bool is_ours(int signal)
+{
+    struct sigaction present;
+    return sigaction(signal, NULL, &present) == 0 && (present.sa_flags & SA_SIGINFO) &&
+           present.sa_sigaction == on_signal;
+}
+
+static bool is_free(const struct sigaction *action)
+{
+    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
+}
+
+/* All signals are blocked in the handler, as in that of SIGSEGV. It stays for the rest of the
+ * process's life: a signal may be on its way. */
+static bool claim(int signal)
+{
+    struct sigaction action = {.sa_sigaction = on_signal,
+                               .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    struct sigaction present;
+    sigfillset(&action.sa_mask);
+    if (sigaction(signal, NULL, &present) != 0 || !is_free(&present) ||
+        sigaction(signal, &action, &present) != 0)
+        return false;
+    if (is_free(&present))
+        return true;
+    (void)sigaction(signal, &present, NULL); /* another thread was faster */
+    return false;
+}
+
+/* The signal that is the engine's in this process, or 0. SIGURG is the first choice: debuggers let
+ * it pass, and where the program takes it back it does no harm. */
+static int signal_of_ours(void)
+{
+    static atomic_int chosen;
+    int signal = atomic_load(&chosen);
+    if (signal != 0 && is_ours(signal))
+        return signal;
+    signal = claim(SIGURG) ? SIGURG : SIGRTMAX;
+    while (signal != SIGURG && signal > SIGRTMIN && !is_ours(signal) && !claim(signal))
+        signal--;
+    if (signal != SIGURG && (signal == SIGRTMIN || !is_ours(signal)))
+        signal = 0;
+    atomic_store(&chosen, signal);
+    return signal;
+}
+
+/* ---------------------------------------------------------------- the faulting thread */
+
+/* What the kernel says of a thread. */
+enum where {
+    IN_A_FAULT, /* of its own code: it sleeps at *pc */
+    IN_A_CALL,  /* the kernel's own access */
+    ON_ITS_WAY, /* it runs, or has gone */
+    UNKNOWN,    /* the kernel does not tell */
+};
+
+static enum where parse(char *line, uint64_t *pc)
+{
+    char *next;
+    if (strncmp(line, "running", 7) == 0)
+        return ON_ITS_WAY;
+    long number = strtol(line, &next, 10);
+    if (next == line || *next != ' ')
+        return UNKNOWN;
+    if (number != -1)
+        return IN_A_CALL;
+    (void)strtoull(next, &next, 16);
+    line = next;
+    *pc = strtoull(line, &next, 16);
+    return next != line && *next == '\n' ? IN_A_FAULT : UNKNOWN;
+}
+
+static int open_of(pid_t thread, const char *file)
+{
+    char path[48];
+    snprintf(path, sizeof path, "/proc/self/task/%ld/%s", (long)thread, file);
+    return rsmcore_fd_place(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+static enum where where_is(struct mapping_hand *hand, uint64_t *pc)
+{
+    char line[256];
+    if (hand->fd < 0)
+        hand->fd = open_of(hand->thread, "syscall");
+    if (hand->fd < 0)
+        return errno == ENOENT ? ON_ITS_WAY : UNKNOWN;
+    ssize_t length = pread(hand->fd, line, sizeof line - 1, 0);
+    if (length <= 0) {
+        close(hand->fd);
+        hand->fd = -1;
+        return length < 0 && errno == ESRCH ? ON_ITS_WAY : UNKNOWN;
+    }
+    line[length] = '\0';
+    return parse(line, pc);
+}
+
+static bool blocks(pid_t thread, int signal)
+{
+    char text[4096];
+    int fd = open_of(thread, "status");
+    ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (length < 0)
+        return false;
+    text[length] = '\0';
+    const char *mask = strstr(text, "\nSigBlk:\t");
+    return mask != NULL && (strtoull(mask + 9, NULL, 16) >> (signal - 1) & 1);
+}
+
+static bool send_signal(pid_t thread, int signal, uintptr_t address, uint64_t pc)
+{
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    info.si_signo = signal;
+    info.si_code = CODE;
+    info.si_pid = (pid_t)(uint32_t)pc;
+    info.si_value.sival_ptr = (void *)address;
+    return syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, signal, &info) == 0;
+}
+
+/* ---------------------------------------------------------------- */
+
+void mapping_hands_init(struct mapping_hands *hands)
+{
+    *hands = (struct mapping_hands){.pending = 0};
+    for (unsigned i = 0; i < MAPPING_HANDS; i++)
+        hands->hand[i].fd = -1;
+}
+
+void mapping_hands_end(struct mapping_hands *hands)
+{
+    for (unsigned i = 0; i < MAPPING_HANDS; i++)
+        if (hands->hand[i].fd >= 0)
+            close(hands->hand[i].fd);
+    mapping_hands_init(hands);
+}
+
+static void settle(struct mapping_hands *hands, struct mapping_hand *hand)
+{
+    hands->pending -= hand->pending;
+    hand->pending = false;
+}
+
+/* What is known of the thread, or the place of the one that was seen longest ago. One whose signal
+ * is on its way is not forgotten as long as there is another. */
+static struct mapping_hand *hand_of(struct mapping_hands *hands, pid_t thread)
+{
+    struct mapping_hand *oldest = &hands->hand[0];
+    for (struct mapping_hand *hand = hands->hand; hand < hands->hand + MAPPING_HANDS; hand++) {
+        if (hand->thread == thread) {
+            hand->used = ++hands->turn;
+            return hand;
+        }
+        if (hand->pending != oldest->pending ? oldest->pending : hand->used < oldest->used)
+            oldest = hand;
+    }
+    settle(hands, oldest);
+    if (oldest->fd >= 0)
+        close(oldest->fd);
+    /* Nothing is known of its mask, so that is looked up. */
+    *oldest = (struct mapping_hand){
+        .thread = thread, .fd = -1, .blocks = true, .used = ++hands->turn};
+    return oldest;
+}
+
+/* Whether signal after signal has led to nothing: something keeps them from the thread, or the
+ * handler sees another instruction than the kernel. A @p pc of 0: it was not where it faulted. */
+static bool is_fruitless(struct mapping_hand *hand, uintptr_t address, uint64_t pc)
+{
+    unsigned seen = atomic_load(progress_of(hand->thread));
+    bool same = hand->address == address && hand->pc == pc && hand->progress == seen;
+    hand->address = address;
+    hand->pc = pc;
+    hand->progress = seen;
+    hand->fruitless = same ? hand->fruitless + 1 : 0;
+    return hand->fruitless >= (pc != 0 ? FRUITLESS : RESTLESS);
+}
+
+enum mapping_handed mapping_hand_over(struct mapping_hands *hands, pid_t thread, uintptr_t address)
+{
+    uint64_t pc;
+    struct mapping_hand *hand = hand_of(hands, thread);
+    settle(hands, hand);
+    switch (where_is(hand, &pc)) {
+    case IN_A_FAULT:
+        break;
+    case IN_A_CALL:
+        return MAPPING_HANDED_TO_CALL;
+    case ON_ITS_WAY:
+        return is_fruitless(hand, address, 0) ? MAPPING_HANDED_TO_NOBODY : MAPPING_HANDED_OVER;
+    default:
+        return MAPPING_HANDED_TO_NOBODY;
+    }
+    int signal = signal_of_ours();
+    if (signal == 0 || is_fruitless(hand, address, pc))
+        return MAPPING_HANDED_TO_NOBODY;
+    hand->blocks = hand->blocks && blocks(thread, signal);
+    if (hand->blocks)
+        return MAPPING_HANDED_TO_DEAF;
+    if (!send_signal(thread, signal, address, pc))
+        return errno == ESRCH ? MAPPING_HANDED_OVER : MAPPING_HANDED_TO_NOBODY;
+    hand->pending = true;
+    hand->since = rsm_clock_ns();
+    hands->pending++;
+    return MAPPING_HANDED_OVER;
+}
+
+int mapping_hands_patience(const struct mapping_hands *hands)
+{
+    return hands->pending > 0 ? PATIENCE_MS : -1;
+}
+
+uintptr_t mapping_hands_left(struct mapping_hands *hands)
+{
+    int64_t now = rsm_clock_ns();
+    uint64_t pc;
+    for (struct mapping_hand *hand = hands->hand;
+         hands->pending > 0 && hand < hands->hand + MAPPING_HANDS; hand++) {
+        if (!hand->pending || now - hand->since < PATIENCE_MS * RSM_NS_PER_MS)
+            continue;
+        unsigned seen = atomic_load(progress_of(hand->thread));
+        hand->since = now;
+        if (hand->progress != seen) { /* its next fault may be waiting to be read */
+            hand->progress = seen;
+            continue;
+        }
+        settle(hands, hand);
+        if (where_is(hand, &pc) != IN_A_FAULT || pc != hand->pc)
+            continue;
+        hand->blocks = true;
+        return hand->address;
+    }
+    return 0;
+}
+
+bool mapping_handover_is_possible(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    return false; /* it defers signals, and the handler must run where the thread was */
+#else
+    struct mapping_hand self = {.thread = (pid_t)syscall(SYS_gettid), .fd = -1};
+    uint64_t pc;
+    if (!MAPPING_HAS_DECODER)
+        return false;
+    enum where where = where_is(&self, &pc);
+    if (self.fd >= 0)
+        close(self.fd);
+    return where != UNKNOWN && signal_of_ours() != 0;
+#endif
+}
