@@ -5,95 +5,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "mapping/decode.h"
-#include "mapping/mapping_internal.h"
+#include "mapping/signal.h"
 
-/* What a signal of ours says it is, to tell it from those that the program sends. */
-enum { CODE = -0x5253 };
 /* A thread that has not moved after so long does not get its signal. The machine's load does not
  * matter: a thread that waits for a processor is not one that waits for a page. */
 enum { PATIENCE_MS = 2 };
 /* Signals in a row that lead to nothing at one instruction; and faults in a row of a thread that
  * has gone on when one looks. */
 enum { FRUITLESS = 4, RESTLESS = 32 };
-
-enum { PROGRESS = 256 };
-/* Moves when the handler has done something for a thread, by the thread's number. */
-static atomic_uint progress[PROGRESS];
-
-static atomic_uint *progress_of(pid_t thread)
-{
-    return &progress[(unsigned)thread % PROGRESS];
-}
-
-/* ---------------------------------------------------------------- the signal */
-
-static void on_signal(int signal, siginfo_t *info, void *context)
-{
-    (void)signal;
-    RSM_UNCANCELLABLE;
-    int error = errno;
-    if (info->si_code == CODE &&
-        mapping_trap_store((uintptr_t)info->si_value.sival_ptr, (uint32_t)info->si_pid, context))
-        atomic_fetch_add(progress_of((pid_t)syscall(SYS_gettid)), 1);
-    errno = error;
-}
-
-static bool is_ours(int signal)
-{
-    struct sigaction present;
-    return sigaction(signal, NULL, &present) == 0 && (present.sa_flags & SA_SIGINFO) &&
-           present.sa_sigaction == on_signal;
-}
-
-static bool is_free(const struct sigaction *action)
-{
-    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
-}
-
-/* All signals are blocked in the handler, as in that of SIGSEGV. It stays for the rest of the
- * process's life: a signal may be on its way. */
-static bool claim(int signal)
-{
-    struct sigaction action = {.sa_sigaction = on_signal,
-                               .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    struct sigaction present;
-    sigfillset(&action.sa_mask);
-    if (sigaction(signal, NULL, &present) != 0 || !is_free(&present) ||
-        sigaction(signal, &action, &present) != 0)
-        return false;
-    if (is_free(&present))
-        return true;
-    (void)sigaction(signal, &present, NULL); /* another thread was faster */
-    return false;
-}
-
-/* The signal that is the engine's in this process, or 0. SIGURG is the first choice: debuggers let
- * it pass, and where the program takes it back it does no harm. */
-static int signal_of_ours(void)
-{
-    static atomic_int chosen;
-    int signal = atomic_load(&chosen);
-    if (signal != 0 && is_ours(signal))
-        return signal;
-    signal = claim(SIGURG) ? SIGURG : SIGRTMAX;
-    while (signal != SIGURG && signal > SIGRTMIN && !is_ours(signal) && !claim(signal))
-        signal--;
-    if (signal != SIGURG && (signal == SIGRTMIN || !is_ours(signal)))
-        signal = 0;
-    atomic_store(&chosen, signal);
-    return signal;
-}
 
 /* ---------------------------------------------------------------- the faulting thread */
 
@@ -159,17 +87,6 @@ static bool blocks(pid_t thread, int signal)
     return mask != NULL && (strtoull(mask + 9, NULL, 16) >> (signal - 1) & 1);
 }
 
-static bool send_signal(pid_t thread, int signal, uintptr_t address, uint64_t pc)
-{
-    siginfo_t info;
-    memset(&info, 0, sizeof info);
-    info.si_signo = signal;
-    info.si_code = CODE;
-    info.si_pid = (pid_t)(uint32_t)pc;
-    info.si_value.sival_ptr = (void *)address;
-    return syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, signal, &info) == 0;
-}
-
 /* ---------------------------------------------------------------- */
 
 void mapping_hands_init(struct mapping_hands *hands)
@@ -219,7 +136,7 @@ static struct mapping_hand *hand_of(struct mapping_hands *hands, pid_t thread)
  * handler sees another instruction than the kernel. A @p pc of 0: it was not where it faulted. */
 static bool is_fruitless(struct mapping_hand *hand, uintptr_t address, uint64_t pc)
 {
-    unsigned seen = atomic_load(progress_of(hand->thread));
+    unsigned seen = mapping_signal_progress(hand->thread);
     bool same = hand->address == address && hand->pc == pc && hand->progress == seen;
     hand->address = address;
     hand->pc = pc;
@@ -243,13 +160,13 @@ enum mapping_handed mapping_hand_over(struct mapping_hands *hands, pid_t thread,
     default:
         return MAPPING_HANDED_TO_NOBODY;
     }
-    int signal = signal_of_ours();
+    int signal = mapping_signal();
     if (signal == 0 || is_fruitless(hand, address, pc))
         return MAPPING_HANDED_TO_NOBODY;
     hand->blocks = hand->blocks && blocks(thread, signal);
     if (hand->blocks)
         return MAPPING_HANDED_TO_DEAF;
-    if (!send_signal(thread, signal, address, pc))
+    if (!mapping_signal_send(thread, signal, address, pc))
         return errno == ESRCH ? MAPPING_HANDED_OVER : MAPPING_HANDED_TO_NOBODY;
     hand->pending = true;
     hand->since = rsm_clock_ns();
@@ -270,7 +187,7 @@ uintptr_t mapping_hands_left(struct mapping_hands *hands)
          hands->pending > 0 && hand < hands->hand + MAPPING_HANDS; hand++) {
         if (!hand->pending || now - hand->since < PATIENCE_MS * RSM_NS_PER_MS)
             continue;
-        unsigned seen = atomic_load(progress_of(hand->thread));
+        unsigned seen = mapping_signal_progress(hand->thread);
         hand->since = now;
         if (hand->progress != seen) { /* its next fault may be waiting to be read */
             hand->progress = seen;
@@ -287,9 +204,6 @@ uintptr_t mapping_hands_left(struct mapping_hands *hands)
 
 bool mapping_handover_is_possible(void)
 {
-#if defined(__SANITIZE_THREAD__)
-    return false; /* it defers signals, and the handler must run where the thread was */
-#else
     struct mapping_hand self = {.thread = (pid_t)syscall(SYS_gettid), .fd = -1};
     uint64_t pc;
     if (!MAPPING_HAS_DECODER)
@@ -297,6 +211,5 @@ bool mapping_handover_is_possible(void)
     enum where where = where_is(&self, &pc);
     if (self.fd >= 0)
         close(self.fd);
-    return where != UNKNOWN && signal_of_ours() != 0;
-#endif
+    return where != UNKNOWN && mapping_signal() != 0;
 }

@@ -192,6 +192,7 @@ static bool store_at(struct mapping *owner, uintptr_t address, uint32_t pc, ucon
                           .context = context};
     if (fault.view == NULL || (fault.view->rights & RSM_RIGHT_WRITE) == 0)
         return false;
+    owner->space.counters.traps++;
     fault.page = mapping_page_of(&owner->space, offset_of(&fault, address));
     if (owner->space.page[fault.page].state == MAPPING_RW)
         return true; /* another thread has made it so */

@@ -70,7 +70,8 @@ void *litmus_far_address(void);
 bool has_notes(void);
 /** Whether the kernel takes addresses in mappings. */
 bool system_calls_work(void);
-/** Whether stores are decoded. */
+/** Whether instructions that are refused are decoded, and whether the mode has stores decoded. */
+bool instructions_are_decoded(void);
 bool stores_are_trapped(void);
 
 /* ---- the bed */

@@ -86,10 +86,7 @@ static void exchange(volatile uint8_t *at)
 
 static void needs_decoder(void)
 {
-#if !defined(__x86_64__)
-    litmus_skip("instructions are not decoded here");
-#endif
-    if (getenv("RSM_LITMUS_NO_DECODER") != NULL || trap_is("thread") || !accesses_are_refused())
+    if (!instructions_are_decoded())
         litmus_skip("instructions are not decoded");
 }
 

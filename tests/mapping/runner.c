@@ -151,13 +151,18 @@ bool system_calls_work(void)
     return !accesses_are_refused() || (trap_is("thread") && has_faultfd(true));
 }
 
-bool stores_are_trapped(void)
+bool instructions_are_decoded(void)
 {
 #if defined(__x86_64__)
-    return accesses_are_refused() && !mode_is("twin") && getenv("RSM_LITMUS_NO_DECODER") == NULL;
+    return accesses_are_refused() && getenv("RSM_LITMUS_NO_DECODER") == NULL;
 #else
     return false;
 #endif
+}
+
+bool stores_are_trapped(void)
+{
+    return instructions_are_decoded() && !mode_is("twin");
 }
 
 static bool has_passed(const siginfo_t *end)
