@@ -88,8 +88,8 @@ static void on_message(struct mapping *mapping, const struct uffd_msg *message)
     bool store =
         (message->arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0;
     if (store && wants_decoding(mapping, address)) {
-        enum mapping_handed handed = mapping_hand_over(
-            &mapping->hands, (pid_t)message->arg.pagefault.feat.ptid, address);
+        enum mapping_handed handed =
+            mapping_hand_over(&mapping->hands, (pid_t)message->arg.pagefault.feat.ptid, address);
         if (handed == MAPPING_HANDED_OVER)
             return;
         count_left(mapping, handed);
@@ -106,23 +106,26 @@ static void serve_left(struct mapping *mapping)
     }
 }
 
+static void serve_all(struct mapping *mapping)
+{
+    struct uffd_msg messages[MESSAGES];
+    ssize_t length = read(mapping->faultfd, messages, sizeof messages);
+    for (ssize_t i = 0; i < length / (ssize_t)sizeof messages[0]; i++)
+        if (messages[i].event == UFFD_EVENT_PAGEFAULT)
+            on_message(mapping, &messages[i]);
+    serve_left(mapping);
+}
+
 static void *run(void *argument)
 {
     struct mapping *mapping = argument;
-    struct uffd_msg messages[MESSAGES];
     struct pollfd polled[] = {{.fd = mapping->faultfd, .events = POLLIN},
                               {.fd = mapping->stop_fd, .events = POLLIN}};
     (void)prctl(PR_SET_NAME, "rsm-mapping-uf");
     mapping_hands_init(&mapping->hands);
-    while (polled[1].revents == 0) {
-        if (poll(polled, 2, mapping_hands_patience(&mapping->hands)) < 0)
-            continue;
-        ssize_t length = read(mapping->faultfd, messages, sizeof messages);
-        for (ssize_t i = 0; i < length / (ssize_t)sizeof messages[0]; i++)
-            if (messages[i].event == UFFD_EVENT_PAGEFAULT)
-                on_message(mapping, &messages[i]);
-        serve_left(mapping);
-    }
+    while (polled[1].revents == 0)
+        if (poll(polled, 2, mapping_hands_patience(&mapping->hands)) >= 0)
+            serve_all(mapping);
     mapping_hands_end(&mapping->hands);
     return NULL;
 }

@@ -127,8 +127,8 @@ static struct mapping_hand *hand_of(struct mapping_hands *hands, pid_t thread)
     if (oldest->fd >= 0)
         close(oldest->fd);
     /* Nothing is known of its mask, so that is looked up. */
-    *oldest = (struct mapping_hand){
-        .thread = thread, .fd = -1, .blocks = true, .used = ++hands->turn};
+    *oldest =
+        (struct mapping_hand){.thread = thread, .fd = -1, .blocks = true, .used = ++hands->turn};
     return oldest;
 }
 

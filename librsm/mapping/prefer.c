@@ -10,9 +10,10 @@
 
 #include <string.h>
 
-enum { STRIDE = 128 }; /* bytes between two stores of one copy, at most */
-enum { EDGE = 256 };   /* bytes behind its end that it stores at last, at most */
-enum { PASSED = 4 };   /* pages that a copy has gone through before more are expected of it */
+enum { STRIDE = 128 };       /* bytes between two stores of one copy, at most */
+enum { EDGE = 256 };         /* bytes behind its end that it stores at last, at most */
+enum { PASSED = 4 };         /* pages that a copy has gone through before more are expected of it */
+enum { GOES_ON_US = 10000 }; /* a copy goes on within that time, or it is another one */
 enum { BITS = 64 };
 
 /* ---------------------------------------------------------------- stretches */
@@ -57,18 +58,24 @@ static struct mapping_stretch *make_room(struct mapping_space *space)
     return oldest;
 }
 
-static bool has(const struct mapping_stretch *stretch, size_t at)
+/* The bits of a word, counted from bit 0 of the first, that are in [from, to). */
+static uint64_t bits_of(size_t word, size_t from, size_t to)
 {
-    return stretch->bytes[at / BITS] >> at % BITS & 1;
+    size_t first = word * BITS, last = first + BITS;
+    uint64_t low = from > first ? UINT64_MAX << (from - first) : UINT64_MAX;
+    uint64_t high = to < last ? UINT64_MAX >> (last - to) : UINT64_MAX;
+    return low & high;
 }
 
 static void add(struct mapping_stretch *stretch, size_t at, size_t length)
 {
-    for (size_t i = at; i < at + length; i++)
-        if (!has(stretch, i)) {
-            stretch->bytes[i / BITS] |= UINT64_C(1) << i % BITS;
-            stretch->count++;
-        }
+    uint32_t fresh = 0;
+    for (size_t word = at / BITS; word * BITS < at + length; word++) {
+        uint64_t bits = bits_of(word, at, at + length);
+        fresh += (uint32_t)__builtin_popcountll(bits & ~stretch->bytes[word]);
+        stretch->bytes[word] |= bits;
+    }
+    stretch->count += fresh;
     stretch->from = at < stretch->from ? (uint32_t)at : stretch->from;
     stretch->to = at + length > stretch->to ? (uint32_t)(at + length) : stretch->to;
 }
@@ -82,11 +89,10 @@ static bool goes_on_with(const struct mapping_stretch *stretch, size_t at, size_
     bool below = at + length + STRIDE >= from && at + length <= from + EDGE;
     if (!above && !below)
         return false;
-    while (length > 0 && has(stretch, at)) {
-        at++;
-        length--;
-    }
-    return length > 0;
+    bool fresh = false;
+    for (size_t word = at / BITS; word * BITS < at + length && !fresh; word++)
+        fresh = (bits_of(word, at, at + length) & ~stretch->bytes[word]) != 0;
+    return fresh;
 }
 
 static struct mapping_stretch *begin(struct mapping_space *space, uint32_t page)
@@ -104,7 +110,7 @@ static struct mapping_stretch *begin(struct mapping_space *space, uint32_t page)
 static bool crosses(struct mapping_space *space, uint32_t page, size_t at, size_t length)
 {
     size_t edge = space->page_size / 32;
-    bool up = at < edge, down = at + length + edge > space->page_size;
+    bool up = at<edge, down = at + length + edge> space->page_size;
     return (up && page == space->latest + 1) || (down && page + 1 == space->latest);
 }
 
@@ -171,7 +177,7 @@ static bool goes_on_from_page(const struct mapping_space *space, uint32_t page, 
 {
     return space->streak != MAPPING_NO_PAGE &&
            (page == space->streak + 1 || page + 1 == space->streak) &&
-           now - space->streak_since < MAPPING_EPOCH_US;
+           now - space->streak_since < GOES_ON_US;
 }
 
 /* A flush in the background took the twin away amid a copy, which goes on where it was. A barrier
@@ -181,7 +187,7 @@ static bool goes_on_in_page(const struct mapping_space *space, uint32_t page, si
 {
     const struct mapping_page *entry = &space->page[page];
     if (!entry->cut_short || entry->epoch != atomic_load(&space->epoch) ||
-        now - entry->since >= MAPPING_EPOCH_US)
+        now - entry->since >= GOES_ON_US)
         return false;
     return (at > entry->sent_last && at - entry->sent_last <= STRIDE) ||
            (at < entry->sent_from && entry->sent_from - at <= STRIDE);
@@ -200,15 +206,13 @@ static bool may_have_twin(const struct mapping_space *space, const struct mappin
     return entry->past == MAPPING_PAST_NONE;
 }
 
-static void count_stores(struct mapping_space *space, uint32_t page, unsigned weight, bool begun,
-                         uint64_t now)
+/* However long it takes: on a busy machine, or one that is slow to trap, a copy is no less one. */
+static void count_stores(struct mapping_space *space, uint32_t page, unsigned weight, bool begun)
 {
     struct mapping_page *entry = &space->page[page];
     uint32_t epoch = atomic_load(&space->epoch);
-    if (entry->stores == 0 || begun || entry->epoch != epoch ||
-        now - entry->counted >= MAPPING_EPOCH_US) {
+    if (begun || entry->epoch != epoch) {
         entry->stores = 0;
-        entry->counted = now;
         entry->epoch = epoch;
     }
     entry->stores =
@@ -230,6 +234,6 @@ bool mapping_prefers_twin(struct mapping_space *space, uint32_t page, size_t at,
     bool goes_on = goes_on_from_page(space, page, now) || goes_on_in_page(space, page, at, now);
     bool begun;
     const struct mapping_stretch *stretch = note(space, page, at, length, &begun);
-    count_stores(space, page, weight, begun, now);
+    count_stores(space, page, weight, begun);
     return (goes_on || entry->stores >= space->options.threshold) && may_have_twin(space, stretch);
 }

@@ -43,11 +43,10 @@ struct mapping_page {
     uint64_t posted;       /* number of the last write that was posted to it */
     uint64_t stored_lines; /* 64ths of the page that own stores went to since it was known */
     uint64_t since;        /* us: became RW, or was last read */
-    uint64_t counted;      /* us: the first of `stores` */
     uint32_t epoch;        /* of the space, at the first of `stores` */
     uint32_t past_epoch;   /* of the space, at the last of the page's past */
     uint32_t next;         /* RW: the page that became RW next */
-    uint16_t stores;       /* trapped ones in one epoch, as long as NONE or RO */
+    uint16_t stores;       /* trapped ones of its stretch, as long as NONE or RO */
     uint16_t sent_from;    /* first and last byte in the page that the last flush sent */
     uint16_t sent_last;
     uint8_t state;     /* enum mapping_state */
@@ -66,7 +65,7 @@ struct mapping_stretch {
     uint32_t count;    /* bytes that it has; 0: this one is unused */
     uint32_t from, to; /* they are in [from, to) */
     uint64_t used;
-    uint64_t *bytes;   /* a bit for each byte of the page */
+    uint64_t *bytes; /* a bit for each byte of the page */
 };
 
 /** What happened. Changed under the lock. */
