@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "conf/address.h"
+#include "conf/interface.h"
 #include "node/controllers.h"
 #include "cluster/munge.h"
 
@@ -115,11 +117,12 @@ bool rsmd_conf_check_trust(const struct rsmd_conf *conf, const char *path, char 
         return true;
     for (uint32_t i = 0; line == 0 && i < conf->node_count; i++)
         line = conf->nodes[i]->address_line;
-    snprintf(why, why_size,
-             "%s:%u: expected auth = munge in [cluster], or insecure = yes beside auth = none: "
-             "without authentication every user of this host can speak for the other nodes and "
-             "for all of their users, root among them",
-             path, line);
+    snprintf(
+        why, why_size,
+        "%s:%u: expected auth = munge or tls in [cluster], or insecure = yes beside auth = none: "
+        "without authentication every user of this host can speak for the other nodes and "
+        "for all of their users, root among them",
+        path, line);
     return false;
 }
 
@@ -238,6 +241,39 @@ static bool judge(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors,
     return errors->count == 0 && is_trusted(conf, options) && has_own_node(conf, options);
 }
 
+/* Whether a node is on this host, as far as its own entry and the options say so. Only then is a
+ * name looked up here, which can take long. */
+static bool is_here(const struct rsmd_conf_node *node, const struct rsmd_options *options)
+{
+    char hostname[256] = "";
+    gethostname(hostname, sizeof hostname - 1);
+    return node->id == options->node || rsmd_host_is_local(node->host, hostname);
+}
+
+/* Report of each node's addresses that this host has, whether WireGuard protects them. That is for
+ * information: other tunnels do, too. */
+static void report_interfaces(const struct rsmd_conf *conf, const struct rsmd_options *options)
+{
+    for (uint32_t i = 0; i < conf->node_count; i++) {
+        const struct rsmd_conf_node *node = conf->nodes[i];
+        struct rsmd_addresses found = {.count = 0};
+        if (node->address[0] == '\0' ||
+            (!rsmd_address_literal(node->address, node->port, &found) &&
+             (!is_here(node, options) ||
+              rsmd_address_resolve(node->address, node->port, &found) != NULL)))
+            continue;
+        for (unsigned j = 0; j < found.count; j++) {
+            char name[IF_NAMESIZE], text[RSMD_ADDRESS_TEXT_BYTES];
+            if (rsmd_address_is_loopback(&found.list[j]) ||
+                !rsmd_interface_of(&found.list[j], name))
+                continue;
+            rsmd_address_text(&found.list[j], false, text);
+            printf("node %u: %s is on %s, which is %s WireGuard interface\n", (unsigned)node->id,
+                   text, name, rsmd_interface_is_wireguard(RSMD_INTERFACES, name) ? "a" : "no");
+        }
+    }
+}
+
 int rsmd_check(const struct rsmd_options *options)
 {
     const char *path = rsmd_conf_path(options);
@@ -251,6 +287,8 @@ int rsmd_check(const struct rsmd_options *options)
         rsmd_conf_examine(conf, path, options->config == NULL, errors, &there, why, sizeof why);
     if (good) {
         good = judge(conf, errors, options);
+        if (good && options->take_over == 0)
+            report_interfaces(conf, options);
         rsmd_conf_free(conf);
     } else {
         fprintf(stderr, "%s\n", why);

@@ -221,7 +221,7 @@ static void take_cluster(struct reload *r)
 {
     struct rsmd_conf *conf = &r->node->conf;
     if (conf->auth != r->fresh->auth)
-        keep(r, r->fresh->auth_line, "auth", "", conf->auth == RSMD_AUTH_MUNGE ? "munge" : "none");
+        keep(r, r->fresh->auth_line, "auth", "", rsmd_conf_auth_name(conf->auth));
     if (strcmp(conf->munge_socket, r->fresh->munge_socket) != 0)
         keep(r, r->fresh->auth_line, "munge-socket", "", conf->munge_socket);
     conf->insecure = r->fresh->insecure;

@@ -495,7 +495,8 @@ enum rsm_extent_kind {
  */
 struct rsm_extent {
     uint32_t kind;   /**< enum rsm_extent_kind */
-    int fd;          /**< the exporting process maps it; it belongs to the transport */
+    int fd;          /**< the exporting process maps it; it belongs to the transport, unless
+                          `flags` has RSM_EXTENT_ADOPTED */
     uint64_t offset; /**< bytes: where the extent begins in what the descriptor maps; a multiple of
                           the page size */
     uint64_t length; /**< bytes, at least as many as requested */
@@ -504,6 +505,8 @@ struct rsm_extent {
 
 /** An extent that is not pinned, although its port has RSM_NODE_EXTENTS_PINNED. */
 #define RSM_EXTENT_NOT_PINNED 0x1u
+/** An extent that extent_adopt() has made: its descriptor belongs to that call's caller. */
+#define RSM_EXTENT_ADOPTED 0x2u
 
 /**
  * Base of an offer that has been made and can be revoked. offer() and offer_take() set all members,
@@ -829,9 +832,11 @@ struct rsm_node_ops {
 
     /**
      * Make an extent of memory that another transport has made. @p fd is a memfd as described at
-     * RSM_NODE_EXTENTS_SHAREABLE, of @p length bytes (a multiple of the page size), and still
-     * belongs to the caller. extent_free() gives up the extent like any other. The generic form
-     * refuses with RSM_ST_UNSUPPORTED. RSM_ST_INVALID: @p fd is no such memfd.
+     * RSM_NODE_EXTENTS_SHAREABLE, of @p length bytes (a multiple of the page size). It belongs to
+     * the caller, who keeps it open until extent_free() for this extent has been called; so the
+     * transport copies no descriptor. It sets RSM_EXTENT_ADOPTED, and extent_free() does not close
+     * the descriptor, nor use it. The generic form refuses with RSM_ST_UNSUPPORTED. RSM_ST_INVALID:
+     * @p fd is no such memfd.
      */
     enum rsm_status (*extent_adopt)(struct rsm_node_port *port, int fd, uint64_t length,
                                     struct rsm_extent **extent);

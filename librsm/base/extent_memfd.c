@@ -66,13 +66,14 @@ int rsmcore_extent_memfd_share(int fd, bool writable)
 
 /* ------------------------------------------------------------------ as extents */
 
-/* An extent of a memfd, which is then its own. */
-static enum rsm_status enclose(int fd, uint64_t length, struct rsm_extent **extent)
+/* An extent of a memfd, which is then its own unless the flags say otherwise. */
+static enum rsm_status enclose(int fd, uint64_t length, uint32_t flags, struct rsm_extent **extent)
 {
     struct rsm_extent *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    *made = (struct rsm_extent){.kind = RSM_EXTENT_MEMFD, .fd = fd, .length = length};
+    *made =
+        (struct rsm_extent){.kind = RSM_EXTENT_MEMFD, .fd = fd, .length = length, .flags = flags};
     *extent = made;
     return RSM_ST_OK;
 }
@@ -82,7 +83,7 @@ static enum rsm_status enclose_new(int fd, uint64_t length, struct rsm_extent **
 {
     if (fd < 0)
         return rsmcore_status_from_errno(errno);
-    enum rsm_status status = enclose(fd, length, extent);
+    enum rsm_status status = enclose(fd, length, 0, extent);
     if (status != RSM_ST_OK)
         close(fd);
     return status;
@@ -103,21 +104,21 @@ enum rsm_status rsmcore_extent_memfd_make(uint64_t page, uint64_t length,
 enum rsm_status rsmcore_extent_memfd_adopt(uint64_t page, int fd, uint64_t length,
                                            struct rsm_extent **extent)
 {
-    if (!is_length(page, length) || !rsmcore_extent_is_shareable(fd, length))
-        return RSM_ST_INVALID;
-    return enclose_new(rsmcore_fd_copy_above_stdio(fd), length, extent);
+    bool usable = is_length(page, length) && rsmcore_extent_is_shareable(fd, length);
+    return usable ? enclose(fd, length, RSM_EXTENT_ADOPTED, extent) : RSM_ST_INVALID;
 }
 
 enum rsm_status rsmcore_extent_memfd_take(uint64_t page, int fd, uint64_t length,
                                           struct rsm_extent **extent)
 {
     bool usable = is_length(page, length) && rsmcore_extent_is_shareable(fd, length);
-    return usable ? enclose(fd, length, extent) : RSM_ST_INVALID;
+    return usable ? enclose(fd, length, 0, extent) : RSM_ST_INVALID;
 }
 
 void rsmcore_extent_memfd_free(struct rsm_node_port *port, struct rsm_extent *extent)
 {
     (void)port;
-    close(extent->fd);
+    if ((extent->flags & RSM_EXTENT_ADOPTED) == 0)
+        close(extent->fd);
     free(extent);
 }

@@ -26,7 +26,7 @@ int rsmcore_extent_memfd_share(int fd, bool writable);
 enum rsm_status rsmcore_extent_memfd_make(uint64_t page, uint64_t length,
                                           struct rsm_extent **extent);
 
-/** @p fd stays the caller's. */
+/** @p fd stays the caller's, who keeps it open as long as the extent exists. */
 enum rsm_status rsmcore_extent_memfd_adopt(uint64_t page, int fd, uint64_t length,
                                            struct rsm_extent **extent);
 

@@ -95,6 +95,7 @@ enum rsm_link_state {
 enum rsm_link_auth {
     RSM_LINK_AUTH_NONE = 1,
     RSM_LINK_AUTH_MUNGE = 2,
+    RSM_LINK_AUTH_TLS = 3,
 };
 
 /** What users share. */

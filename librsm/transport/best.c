@@ -10,7 +10,15 @@
 
 /* ------------------------------------------------------------------ options */
 
-/* Names separated by colons. */
+static bool is_named(const struct rsmcore_best_options *options, const char *transport)
+{
+    bool found = false;
+    for (unsigned i = 0; i < options->count; i++)
+        found |= strcmp(options->parts[i].transport, transport) == 0;
+    return found;
+}
+
+/* Names separated by colons, each once. */
 static bool read_order(const char *text, struct rsmcore_best_options *options)
 {
     options->count = 0;
@@ -18,12 +26,12 @@ static bool read_order(const char *text, struct rsmcore_best_options *options)
         size_t length = strcspn(at, ":");
         if (options->count == RSMCORE_BEST_PARTS || length >= RSM_TRANSPORT_NAME_MAX)
             return false;
-        struct rsmcore_best_part *part = &options->parts[options->count++];
-        *part = (struct rsmcore_best_part){.device = ""};
-        memcpy(part->transport, at, length);
-        if (!rsmcore_transport_name_valid(part->transport) ||
-            strcmp(part->transport, RSMCORE_BEST_NAME) == 0)
+        struct rsmcore_best_part part = {.device = ""};
+        memcpy(part.transport, at, length);
+        if (!rsmcore_transport_name_valid(part.transport) || is_named(options, part.transport) ||
+            strcmp(part.transport, RSMCORE_BEST_NAME) == 0)
             return false;
+        options->parts[options->count++] = part;
         at += length;
         if (*at == '\0')
             return true;
@@ -90,8 +98,8 @@ bool rsmcore_best_read(const struct rsm_controller_info *info, struct rsmcore_be
     if (read_order(RSM_TRANSPORT_BEST_ORDER, options) && read_words(text, true, options) &&
         read_words(text, false, options))
         return true;
-    rsm_log_error("expected order=NAME:NAME..., at most %d transports, or options of these as "
-                  "NAME.OPTION=VALUE: %s",
+    rsm_log_error("expected order=NAME:NAME..., at most %d transports and each once, or options "
+                  "of these as NAME.OPTION=VALUE: %s",
                   RSMCORE_BEST_PARTS, text);
     return false;
 }

@@ -244,13 +244,16 @@ static enum rsm_status extent_make_for(struct rsm_node_port *base,
     return status == RSM_ST_OK ? enclose(base, memory, extent) : status;
 }
 
+/* The maker's goes last: its descriptor is that of the others. */
 static void extent_free(struct rsm_node_port *base, struct rsm_extent *extent)
 {
     const struct best_port *port = port_of(base);
+    const struct part *maker = maker_of(base);
     struct best_extent *own = extent_of(extent);
     for (unsigned i = 0; i < port->count; i++)
-        if (own->of_part[i] != NULL)
+        if (own->of_part[i] != NULL && i != port->maker)
             port->parts[i].ops->extent_free(port->parts[i].port, own->of_part[i]);
+    maker->ops->extent_free(maker->port, own->of_part[port->maker]);
     free(own);
 }
 
@@ -337,8 +340,8 @@ static int event_fd(struct rsm_node_port *port)
     return port_of(port)->events;
 }
 
-/* What a part reports of its own port concerns that part alone, and rsmd does not know the port:
- * connections of a fabric that is down end by its time-outs. */
+/* A part whose link is down loses its own connections. It is still offered: an importer that cannot
+ * connect by it asks for the others alone, see rsmcore_best_failed(). */
 static void dispatch(struct rsm_node_port *base, const struct rsm_node_upcalls *up, void *context)
 {
     const struct best_port *port = port_of(base);

@@ -271,6 +271,11 @@ static struct method *make_method(const struct rsmd_conf *conf, const char *libr
     if (method == NULL)
         return NULL;
     atomic_init(&method->users, 1);
+    if (conf->auth == RSMD_AUTH_TLS) {
+        snprintf(why, why_size, "auth = tls: this rsmd does not encrypt its links yet");
+        let_go(method);
+        return NULL;
+    }
     if (conf->auth == RSMD_AUTH_NONE)
         return method;
     memcpy(method->socket, conf->munge_socket, sizeof method->socket);

@@ -35,6 +35,7 @@ struct rsmd_conf_node {
 enum rsmd_conf_auth {
     RSMD_AUTH_NONE = 1, /* not at all: only between addresses of this machine */
     RSMD_AUTH_MUNGE = 2,
+    RSMD_AUTH_TLS = 3, /* by certificates; the links are encrypted */
 };
 
 struct rsmd_conf_controller {
@@ -70,7 +71,10 @@ struct rsmd_conf {
     unsigned auth_line;                    /* 0: not given */
     bool insecure;                         /* auth = none is permitted even where root runs rsmd */
     char munge_socket[RSM_PROTO_PATH_MAX]; /* "": munged's usual one */
-    bool ineffective_keys;                 /* an obsolete key was given, which has no effect */
+    char tls_ca[RSM_PROTO_PATH_MAX];       /* files of auth = tls; "": rsmd_conf_tls_file() */
+    char tls_certificate[RSM_PROTO_PATH_MAX];
+    char tls_key[RSM_PROTO_PATH_MAX];
+    bool ineffective_keys; /* an obsolete key was given, which has no effect */
 };
 
 struct rsmd_conf_error {
@@ -133,6 +137,17 @@ struct rsmd_conf_node *rsmd_conf_add_node(struct rsmd_conf *conf,
 
 /** Whether any node has an address, so that there are links to keep. */
 bool rsmd_conf_has_address(const struct rsmd_conf *conf);
+
+/** The name of a method as rsm.conf has it. */
+const char *rsmd_conf_auth_name(enum rsmd_conf_auth auth);
+
+/** The files of auth = tls. */
+enum rsmd_conf_tls_file { RSMD_TLS_CA, RSMD_TLS_CERTIFICATE, RSMD_TLS_KEY, RSMD_TLS_FILES };
+
+/** The path of one of them at node @p node: the configured one, else below RSM_CONFIG_DIR. @p path
+ *  has RSM_PROTO_PATH_MAX bytes. */
+void rsmd_conf_tls_path(const struct rsmd_conf *conf, enum rsmd_conf_tls_file file, uint32_t node,
+                        char *path);
 
 /** The settings of the mapping engine for a controller of that name. */
 struct mapping_settings rsmd_conf_map(const struct rsmd_conf *conf, const char *controller);

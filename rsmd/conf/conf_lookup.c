@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Look-ups in a configuration. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -46,6 +47,26 @@ bool rsmd_conf_has_address(const struct rsmd_conf *conf)
         if (conf->nodes[i]->address[0] != '\0')
             return true;
     return false;
+}
+
+const char *rsmd_conf_auth_name(enum rsmd_conf_auth auth)
+{
+    return auth == RSMD_AUTH_MUNGE ? "munge" : auth == RSMD_AUTH_TLS ? "tls" : "none";
+}
+
+void rsmd_conf_tls_path(const struct rsmd_conf *conf, enum rsmd_conf_tls_file file, uint32_t node,
+                        char *path)
+{
+    const char *given = file == RSMD_TLS_CA            ? conf->tls_ca
+                        : file == RSMD_TLS_CERTIFICATE ? conf->tls_certificate
+                                                       : conf->tls_key;
+    if (*given != '\0')
+        memcpy(path, given, RSM_PROTO_PATH_MAX);
+    else if (file == RSMD_TLS_CA)
+        snprintf(path, RSM_PROTO_PATH_MAX, "%s/tls/ca.pem", RSM_CONFIG_DIR);
+    else
+        snprintf(path, RSM_PROTO_PATH_MAX, "%s/tls/node-%u.%s", RSM_CONFIG_DIR, (unsigned)node,
+                 file == RSMD_TLS_CERTIFICATE ? "pem" : "key");
 }
 
 const struct rsmd_conf_controller *rsmd_conf_controller(const struct rsmd_conf *conf,

@@ -65,19 +65,37 @@ static bool set_auth(struct rsmd_conf_parser *p, const char *value)
 {
     p->conf->auth_line = p->line;
     p->conf->auth = strcmp(value, "munge") == 0  ? RSMD_AUTH_MUNGE
+                    : strcmp(value, "tls") == 0  ? RSMD_AUTH_TLS
                     : strcmp(value, "none") == 0 ? RSMD_AUTH_NONE
                                                  : 0;
-    return p->conf->auth != 0 || rsmd_conf_fail(p, "expected munge or none after auth =");
+    return p->conf->auth != 0 || rsmd_conf_fail(p, "expected munge, tls or none after auth =");
+}
+
+static bool set_path(struct rsmd_conf_parser *p, char *path, const char *value, const char *key)
+{
+    return (*value == '/' && rsmd_conf_text(path, RSM_PROTO_PATH_MAX, value)) ||
+           rsmd_conf_fail(p, "expected an absolute path of at most %d characters after %s =",
+                          RSM_PROTO_PATH_MAX - 1, key);
 }
 
 static bool set_munge_socket(struct rsmd_conf_parser *p, const char *value)
 {
-    struct rsmd_conf *conf = p->conf;
-    return (*value == '/' &&
-            rsmd_conf_text(conf->munge_socket, sizeof conf->munge_socket, value)) ||
-           rsmd_conf_fail(
-               p, "expected an absolute path of at most %zu characters after munge-socket =",
-               sizeof conf->munge_socket - 1);
+    return set_path(p, p->conf->munge_socket, value, "munge-socket");
+}
+
+static bool set_tls_ca(struct rsmd_conf_parser *p, const char *value)
+{
+    return set_path(p, p->conf->tls_ca, value, "tls-ca");
+}
+
+static bool set_tls_certificate(struct rsmd_conf_parser *p, const char *value)
+{
+    return set_path(p, p->conf->tls_certificate, value, "tls-certificate");
+}
+
+static bool set_tls_key(struct rsmd_conf_parser *p, const char *value)
+{
+    return set_path(p, p->conf->tls_key, value, "tls-key");
 }
 
 static bool set_insecure(struct rsmd_conf_parser *p, const char *value)
@@ -97,6 +115,9 @@ const struct rsmd_conf_key rsmd_conf_cluster_keys[] = {
     {.name = "auth", .set = set_auth},
     {.name = "munge-socket", .set = set_munge_socket},
     {.name = "insecure", .set = set_insecure},
+    {.name = "tls-ca", .set = set_tls_ca},
+    {.name = "tls-certificate", .set = set_tls_certificate},
+    {.name = "tls-key", .set = set_tls_key},
     {.name = NULL}};
 
 /* ------------------------------------------------------------------ sections */
@@ -214,10 +235,10 @@ bool rsmd_conf_settle_auth(struct rsmd_conf_parser *p)
         return true;
     if (p->conf->auth_line == 0)
         p->conf->auth = RSMD_AUTH_MUNGE;
-    return p->conf->auth == RSMD_AUTH_MUNGE ||
+    return p->conf->auth != RSMD_AUTH_NONE ||
            rsmd_conf_fail_at(
                p, p->conf->auth_line,
-               "expected auth = munge: node %u, line %u, has an address that is no loopback "
+               "expected auth = munge or tls: node %u, line %u, has an address that is no loopback "
                "address",
                remote->id, remote->address_line);
 }

@@ -58,11 +58,10 @@ static enum rsm_status charge(struct rsmd_account *account,
     return RSM_ST_NO_RESOURCES;
 }
 
-/* Refund an extent, its adoption included. */
 static void refund(const struct rsmd_extent *extent)
 {
     struct rsmd_account *account = extent->client->account;
-    rsmd_share_give(account, RSMD_DESCRIPTORS, extent->adopted != NULL ? 2 : 1);
+    rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
     rsmd_share_give(account, RSMD_PINNED, extent->pinned);
     rsmd_share_give(account, RSMD_BYTES, extent->length);
 }

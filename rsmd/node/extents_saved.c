@@ -62,7 +62,7 @@ static void charge_extent(struct rsmd_extent *extent)
     extent->pinned = rsmd_extent_pinned(extent);
     rsmd_share_charge(account, RSMD_BYTES, extent->length);
     rsmd_share_charge(account, RSMD_PINNED, extent->pinned);
-    rsmd_share_charge(account, RSMD_DESCRIPTORS, extent->adopted != NULL ? 2 : 1);
+    rsmd_share_charge(account, RSMD_DESCRIPTORS, 1);
 }
 
 /* Pass the memory to the transports. They own the descriptor, or it is closed. */

@@ -61,12 +61,26 @@ static struct rsmd_controller *controller_of(const struct rsmd_node *node,
     return controller;
 }
 
+/* End what was offered over @p port, which is one of a controller's several: the controller still
+ * connects by the others. */
+static void lose_port(struct rsmd_node *node, const struct rsm_node_port *port)
+{
+    struct rsmd_grant *grant, *next;
+    HASH_ITER(hh_made, node->offers, grant, next)
+    {
+        if (grant->made->port == port)
+            grant->importer->ops->lost(node, grant->importer);
+    }
+}
+
 static void on_link_state(void *context, struct rsm_node_port *port, bool up)
 {
     struct rsmd_node *node = context;
     struct rsmd_controller *controller = controller_of(node, port);
     if (controller != NULL)
         rsmd_reach_link(node, controller, up);
+    else if (!up)
+        lose_port(node, port);
 }
 
 static void on_node_state(void *context, struct rsm_node_port *port, uint32_t id, bool up,

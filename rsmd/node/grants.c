@@ -277,17 +277,12 @@ static struct rsmd_controller *carrier(const struct rsmd_node *node,
 static enum rsm_status adopt(struct rsmd_node *node, struct rsmd_extent *extent)
 {
     struct rsmd_controller *loopback = rsmd_controller_loopback(node);
-    struct rsmd_account *account = extent->client->account;
-    if (!rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
-        return RSM_ST_NO_RESOURCES;
     enum rsm_status status = loopback->ops->extent_adopt(loopback->port, extent->memory->fd,
                                                          extent->length, &extent->adopted);
-    if (status == RSM_ST_OK)
-        return RSM_ST_OK;
-    rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
-    rsm_log_error("controller %s: its memory cannot be mapped on this host, although its "
-                  "transport says so: %s",
-                  extent->controller->name, rsmcore_status_text(status));
+    if (status != RSM_ST_OK)
+        rsm_log_error("controller %s: its memory cannot be mapped on this host, although its "
+                      "transport says so: %s",
+                      extent->controller->name, rsmcore_status_text(status));
     return status;
 }
 

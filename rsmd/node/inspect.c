@@ -226,7 +226,9 @@ enum rsm_status rsmd_answer_links(struct rsmd_call *call)
     struct rsm_links_reply *reply = &call->reply->u.links_reply;
     const struct rsmd_node *node = call->node;
     struct rsm_links_item item;
-    reply->auth = node->conf.auth == RSMD_AUTH_MUNGE ? RSM_LINK_AUTH_MUNGE : RSM_LINK_AUTH_NONE;
+    reply->auth = node->conf.auth == RSMD_AUTH_MUNGE ? RSM_LINK_AUTH_MUNGE
+                  : node->conf.auth == RSMD_AUTH_TLS ? RSM_LINK_AUTH_TLS
+                                                     : RSM_LINK_AUTH_NONE;
     uint32_t first = rsmd_conf_node_from(&node->conf, call->request->u.links.first);
     for (uint32_t i = first; i < node->conf.node_count; i++) {
         if (!fill_link(node, node->conf.nodes[i], &item))

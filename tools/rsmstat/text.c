@@ -115,7 +115,10 @@ const char *text_link_state(uint32_t state)
 
 const char *text_link_auth(uint32_t auth)
 {
-    return auth == RSM_LINK_AUTH_MUNGE ? "munge" : auth == RSM_LINK_AUTH_NONE ? "none" : "unknown";
+    return auth == RSM_LINK_AUTH_MUNGE  ? "munge"
+           : auth == RSM_LINK_AUTH_TLS  ? "tls"
+           : auth == RSM_LINK_AUTH_NONE ? "none"
+                                        : "unknown";
 }
 
 bool text_user_name(uint32_t uid, const char **name)

@@ -275,7 +275,8 @@ struct news_port {
     int fifo;
     int go; /* a byte ends a job */
     unsigned count;
-    unsigned jobs;                             /* that are not done */
+    unsigned jobs; /* that are not done */
+    struct rsm_node_port part;
     struct rsm_node_offer *offers[OFFERS_MAX]; /* in the order they were made */
     struct rsm_node_offer *ending[OFFERS_MAX]; /* by the same number */
     bool later;
@@ -447,7 +448,10 @@ static void news_dispatch(struct rsm_node_port *port, const struct rsm_node_upca
         }
         if (order.offer < news->count && news->offers[order.offer] != NULL)
             made = news->offers[order.offer];
-        if (order.kind == NEWS_OF_JOB)
+        if (order.kind == NEWS_OF_PART) {
+            made->port = &news->part;
+            up->link_state(context, &news->part, false);
+        } else if (order.kind == NEWS_OF_JOB)
             submit_job(news, made, order.offer, up, context);
         else if (order.lost)
             up->lost(context, made);

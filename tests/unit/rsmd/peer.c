@@ -305,6 +305,15 @@ int peer_hello(const struct daemon *daemon)
     return peer_hello_as(daemon, daemon->node);
 }
 
+void wait_for_clients(int socket, uint32_t clients)
+{
+    struct rsm_msg msg;
+    do {
+        msg = (struct rsm_msg){.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_IMPORTS}};
+        assert_int_equal(ask(socket, &msg), RSM_ST_OK);
+    } while (msg.u.inspect_reply.clients != clients);
+}
+
 /* ------------------------------------------------------------------ generation table */
 
 const struct rsm_generation_table *gentable_map(const struct daemon *daemon)

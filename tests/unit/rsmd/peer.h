@@ -62,6 +62,9 @@ int peer_connect(const struct daemon *daemon);
 int peer_hello_as(const struct daemon *daemon, uint32_t node);
 int peer_hello(const struct daemon *daemon);
 
+/** Wait until the daemon has this many clients: it notices that one has left when it gets to it. */
+void wait_for_clients(int socket, uint32_t clients);
+
 /** Wait until there is something to receive; fails the test if nothing comes. */
 void await_readable(int socket);
 

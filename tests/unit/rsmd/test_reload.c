@@ -256,7 +256,7 @@ TEST_ALONE(a_broken_file_changes_nothing)
     if (geteuid() == 0) { /* nor one that root must not obey */
         configure(&subject, "[node 1]\nhost = localhost\naddress = 127.0.0.1\n");
         reload(&subject);
-        expect_log(&subject, "expected auth = munge in [cluster], or insecure = yes");
+        expect_log(&subject, "expected auth = munge or tls in [cluster], or insecure = yes");
     }
     assert_int_equal(ask_topology(client).controllers, 1);
     close(client);

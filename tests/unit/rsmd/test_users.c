@@ -331,7 +331,7 @@ static int outcome(uid_t user, const char *option, const char *configuration, ch
 /* Root's daemon does without authentication only if it is told to, and then warns of it. */
 TEST_ALONE(without_authentication)
 {
-    static const char refusal[] = "expected auth = munge in [cluster], or insecure = yes",
+    static const char refusal[] = "expected auth = munge or tls in [cluster], or insecure = yes",
                       warning[] = "auth = none: every user of this host can speak for";
     char told[1024];
     assert_int_equal(outcome(0, NULL, LINKED, told), 1);
@@ -356,7 +356,7 @@ TEST_ALONE(without_authentication_checked)
 {
     char told[1024];
     assert_int_equal(outcome(0, "--check", LINKED, told), 1);
-    assert_non_null(strstr(told, ".conf:3: expected auth = munge"));
+    assert_non_null(strstr(told, ".conf:3: expected auth = munge or tls"));
     assert_int_equal(outcome(0, "--check", LINKED "[cluster]\ninsecure = yes\n", told), 0);
     assert_null(strstr(told, "warning"));
     /* Who checks need not be who will run it. */

@@ -44,9 +44,9 @@ TEST_ALONE(options_of_parts)
 TEST_ALONE(options_that_are_refused)
 {
     static const char *const wrong[] = {
-        "order=",          "order=a:", "order=:a",         "order=A", "order=best",
-        "order=a:b:c:d:e", "port=1",   "order=a b.port=1", ".x=1",    "tcp",
-        "order=a/b",       "order=a:", "order=a,order=",
+        "order=",          "order=a:", "order=:a",         "order=A",     "order=best",
+        "order=a:b:c:d:e", "port=1",   "order=a b.port=1", ".x=1",        "tcp",
+        "order=a/b",       "order=a:", "order=a,order=",   "order=a:b:a",
     };
     struct rsmcore_best_options options;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)

@@ -42,21 +42,24 @@ static void unmake(struct verbs_extent *extent)
     }
     if (extent->bytes != MAP_FAILED)
         munmap(extent->bytes, extent->length);
-    close(extent->base.fd);
+    if ((extent->base.flags & RSM_EXTENT_ADOPTED) == 0)
+        close(extent->base.fd);
     free(extent);
 }
 
-/* Takes the descriptor. */
+/* Takes the descriptor, unless the flags have RSM_EXTENT_ADOPTED. */
 static enum rsm_status make_of(const struct verbs_pool *pool, int fd, uint64_t length,
-                               struct verbs_extent **extent)
+                               uint32_t flags, struct verbs_extent **extent)
 {
     struct verbs_extent *made = calloc(1, sizeof *made);
     if (made == NULL) {
-        close(fd);
+        if ((flags & RSM_EXTENT_ADOPTED) == 0)
+            close(fd);
         return RSM_ST_NO_MEMORY;
     }
-    *made = (struct verbs_extent){.base = {.kind = RSM_EXTENT_MEMFD, .fd = fd, .length = length},
-                                  .length = length};
+    *made = (struct verbs_extent){
+        .base = {.kind = RSM_EXTENT_MEMFD, .fd = fd, .length = length, .flags = flags},
+        .length = length};
     made->bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (made->bytes == MAP_FAILED) {
         enum rsm_status status = rsmcore_status_from_errno(errno);
@@ -77,7 +80,7 @@ static enum rsm_status make(const struct verbs_pool *pool, uint64_t length,
                             struct verbs_extent **extent)
 {
     int fd = rsmcore_extent_memfd(length);
-    return fd < 0 ? rsmcore_status_from_errno(errno) : make_of(pool, fd, length, extent);
+    return fd < 0 ? rsmcore_status_from_errno(errno) : make_of(pool, fd, length, 0, extent);
 }
 
 static struct verbs_extent *pop(struct verbs_extent **list)
@@ -254,13 +257,10 @@ enum rsm_status verbs_pool_adopt(struct verbs_pool *pool, int fd, uint64_t lengt
 {
     if (!rsmcore_extent_is_shareable(fd, length))
         return RSM_ST_INVALID;
-    int own = rsmcore_fd_copy_above_stdio(fd);
-    if (own < 0)
-        return rsmcore_status_from_errno(errno);
     pthread_mutex_lock(&pool->lock);
     pool->counts.adopted++;
     pthread_mutex_unlock(&pool->lock);
-    return make_of(pool, own, length, extent);
+    return make_of(pool, fd, length, RSM_EXTENT_ADOPTED, extent);
 }
 
 void verbs_pool_put(struct verbs_pool *pool, struct verbs_extent *extent)

@@ -232,12 +232,39 @@ TEST_ALONE(authentication)
         snprintf(text, sizeof text, "[node 1]\nhost = a\naddress = %s\n", remote[i]);
         assert_true(parse(text));
         assert_int_equal(conf.auth, RSMD_AUTH_MUNGE);
-        strcat(text, "[cluster]\nauth = none\n");
+        strcat(text, "[cluster]\nauth = tls\n");
+        assert_true(parse(text));
+        assert_int_equal(conf.auth, RSMD_AUTH_TLS);
+        strcpy(strstr(text, "tls"), "none\n");
         assert_false(parse(text));
         assert_int_equal(error.line, 5);
     }
     assert_true(parse("[cluster]\nauth = munge\nmunge-socket = /run/x/munge\n"));
     assert_string_equal(conf.munge_socket, "/run/x/munge");
+}
+
+/* The same file does on all nodes. */
+TEST_ALONE(files_of_tls)
+{
+    char path[RSM_PROTO_PATH_MAX];
+    static const char *const usual[RSMD_TLS_FILES] = {RSM_CONFIG_DIR "/tls/ca.pem",
+                                                      RSM_CONFIG_DIR "/tls/node-7.pem",
+                                                      RSM_CONFIG_DIR "/tls/node-7.key"};
+    static const char *const own[RSMD_TLS_FILES] = {"/a/ca", "/b/certificate", "/c/key"};
+    assert_true(parse("[cluster]\nauth = tls\n"));
+    assert_string_equal(rsmd_conf_auth_name(conf.auth), "tls");
+    for (unsigned i = 0; i < RSMD_TLS_FILES; i++) {
+        rsmd_conf_tls_path(&conf, (enum rsmd_conf_tls_file)i, 7, path);
+        assert_string_equal(path, usual[i]);
+    }
+    assert_true(parse("[cluster]\ntls-ca = /a/ca\ntls-certificate = /b/certificate\n"
+                      "tls-key = /c/key\n"));
+    for (unsigned i = 0; i < RSMD_TLS_FILES; i++) {
+        rsmd_conf_tls_path(&conf, (enum rsmd_conf_tls_file)i, 7, path);
+        assert_string_equal(path, own[i]);
+    }
+    assert_string_equal(rsmd_conf_auth_name(RSMD_AUTH_MUNGE), "munge");
+    assert_string_equal(rsmd_conf_auth_name(RSMD_AUTH_NONE), "none");
 }
 
 /* What a daemon of root does not do without being told to. */
@@ -259,10 +286,10 @@ TEST_ALONE(trust)
         {"[node 1]\nhost = a\naddress = alpha\n", 0}, /* munge by default */
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char why[512] = "", where[32];
+        char why[512] = "", where[64];
         assert_true(parse(cases[i].text));
         assert_int_equal(rsmd_conf_check_trust(&conf, "F", why, sizeof why), cases[i].line == 0);
-        snprintf(where, sizeof where, "F:%u: expected auth = munge", cases[i].line);
+        snprintf(where, sizeof where, "F:%u: expected auth = munge or tls", cases[i].line);
         if (cases[i].line != 0)
             assert_ptr_equal(strstr(why, where), why);
     }

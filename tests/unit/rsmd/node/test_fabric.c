@@ -154,6 +154,16 @@ FABRIC_TEST(a_lost_importer_is_aborted)
     assert_int_equal(destroy(exporter, export_id, NULL), RSM_ST_OK);
 }
 
+/* The controller has other ports, by which the rest is connected. */
+FABRIC_TEST(a_part_without_link_loses_its_importers)
+{
+    tell((struct news_order){.kind = NEWS_OF_PART, .offer = 1});
+    await_move(table, second.slot, second.generation);
+    assert_int_equal(slot_value(table, first.slot), first.generation);
+    struct rsm_import_connect_reply third;
+    assert_int_equal(connect_on(importer, "sci0", 1, 0x700, 6, &third), RSM_ST_OK);
+}
+
 FABRIC_TEST(importers_and_exporters_leave)
 {
     tell((struct news_order){.offer = 0, .count = 1});
