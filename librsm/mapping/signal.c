@@ -79,11 +79,12 @@ static bool is_free(const struct action *action)
 }
 
 /* All signals are blocked in the handler, as in that of SIGSEGV. It stays for the rest of the
- * process's life: a signal may be on its way. */
+ * process's life: a signal may be on its way. Not on an alternate stack: many programs give each
+ * thread one that is just large enough for a handler of their own. */
 static bool claim(int signal)
 {
     const struct action action = {.handler = on_signal,
-                                  .flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | HAS_RESTORER,
+                                  .flags = SA_SIGINFO | SA_RESTART | HAS_RESTORER,
                                   .restorer = mapping_signal_return,
                                   .mask = UINT64_MAX};
     struct action present;
