@@ -69,7 +69,7 @@ static bool wants_decoding(struct mapping *mapping, uintptr_t address)
     return wants;
 }
 
-/* A store that nobody decodes gets a twin; it is counted why. */
+/* A store that is not decoded gets a twin; it is counted why. */
 static void count_left(struct mapping *mapping, enum mapping_handed why)
 {
     struct mapping_counters *counters = &mapping->space.counters;
@@ -85,11 +85,12 @@ static void count_left(struct mapping *mapping, enum mapping_handed why)
 static void on_message(struct mapping *mapping, const struct uffd_msg *message)
 {
     uintptr_t address = message->arg.pagefault.address;
+    pid_t thread = (pid_t)message->arg.pagefault.feat.ptid;
     bool store =
         (message->arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0;
+    mapping_hands_seen(&mapping->hands, thread);
     if (store && wants_decoding(mapping, address)) {
-        enum mapping_handed handed =
-            mapping_hand_over(&mapping->hands, (pid_t)message->arg.pagefault.feat.ptid, address);
+        enum mapping_handed handed = mapping_hand_over(&mapping->hands, thread, address);
         if (handed == MAPPING_HANDED_OVER)
             return;
         count_left(mapping, handed);
@@ -97,10 +98,10 @@ static void on_message(struct mapping *mapping, const struct uffd_msg *message)
     serve(mapping, address, store);
 }
 
-static void serve_left(struct mapping *mapping)
+static void serve_left(struct mapping *mapping, bool all_read)
 {
     uintptr_t address;
-    while ((address = mapping_hands_left(&mapping->hands)) != 0) {
+    while ((address = mapping_hands_left(&mapping->hands, all_read)) != 0) {
         count_left(mapping, MAPPING_HANDED_TO_DEAF);
         serve(mapping, address, true);
     }
@@ -113,7 +114,7 @@ static void serve_all(struct mapping *mapping)
     for (ssize_t i = 0; i < length / (ssize_t)sizeof messages[0]; i++)
         if (messages[i].event == UFFD_EVENT_PAGEFAULT)
             on_message(mapping, &messages[i]);
-    serve_left(mapping);
+    serve_left(mapping, length < (ssize_t)sizeof messages);
 }
 
 static void *run(void *argument)
@@ -124,7 +125,7 @@ static void *run(void *argument)
     (void)prctl(PR_SET_NAME, "rsm-mapping-uf");
     mapping_hands_init(&mapping->hands);
     while (polled[1].revents == 0)
-        if (poll(polled, 2, mapping_hands_patience(&mapping->hands)) >= 0)
+        if (poll(polled, 2, mapping_hands_timeout(&mapping->hands)) >= 0)
             serve_all(mapping);
     mapping_hands_end(&mapping->hands);
     return NULL;

@@ -18,10 +18,10 @@
 
 /* A thread that has not moved after so long does not get its signal. The machine's load does not
  * matter: a thread that waits for a processor is not one that waits for a page. */
-enum { PATIENCE_MS = 2 };
+enum { TIMEOUT_MS = 2 };
 /* Signals in a row that lead to nothing at one instruction; and faults in a row of a thread that
  * has gone on when one looks. */
-enum { FRUITLESS = 4, RESTLESS = 32 };
+enum { FRUITLESS = 16, RESTLESS = 256 };
 
 /* ---------------------------------------------------------------- the faulting thread */
 
@@ -30,7 +30,7 @@ enum where {
     IN_A_FAULT, /* of its own code: it sleeps at *pc */
     IN_A_CALL,  /* the kernel's own access */
     ON_ITS_WAY, /* it runs, or has gone */
-    UNKNOWN,    /* the kernel does not tell */
+    UNKNOWN,    /* the kernel does not say */
 };
 
 static enum where parse(char *line, uint64_t *pc)
@@ -107,7 +107,7 @@ void mapping_hands_end(struct mapping_hands *hands)
 static void settle(struct mapping_hands *hands, struct mapping_hand *hand)
 {
     hands->pending -= hand->pending;
-    hand->pending = false;
+    hand->pending = hand->suspected = false;
 }
 
 /* What is known of the thread, or the place of the one that was seen longest ago. One whose signal
@@ -130,6 +130,13 @@ static struct mapping_hand *hand_of(struct mapping_hands *hands, pid_t thread)
     *oldest =
         (struct mapping_hand){.thread = thread, .fd = -1, .blocks = true, .used = ++hands->turn};
     return oldest;
+}
+
+void mapping_hands_seen(struct mapping_hands *hands, pid_t thread)
+{
+    for (struct mapping_hand *hand = hands->hand; hand < hands->hand + MAPPING_HANDS; hand++)
+        if (hand->thread == thread)
+            settle(hands, hand);
 }
 
 /* Whether signal after signal has led to nothing: something keeps them from the thread, or the
@@ -174,30 +181,30 @@ enum mapping_handed mapping_hand_over(struct mapping_hands *hands, pid_t thread,
     return MAPPING_HANDED_OVER;
 }
 
-int mapping_hands_patience(const struct mapping_hands *hands)
+int mapping_hands_timeout(const struct mapping_hands *hands)
 {
-    return hands->pending > 0 ? PATIENCE_MS : -1;
+    return hands->pending > 0 ? TIMEOUT_MS : -1;
 }
 
-uintptr_t mapping_hands_left(struct mapping_hands *hands)
+/* The look comes before the messages are read and the verdict afterwards: a thread that has had its
+ * signal and waits in its next fault has left a message. */
+uintptr_t mapping_hands_left(struct mapping_hands *hands, bool all_read)
 {
     int64_t now = rsm_clock_ns();
     uint64_t pc;
     for (struct mapping_hand *hand = hands->hand;
          hands->pending > 0 && hand < hands->hand + MAPPING_HANDS; hand++) {
-        if (!hand->pending || now - hand->since < PATIENCE_MS * RSM_NS_PER_MS)
+        if (!hand->pending || now - hand->since < TIMEOUT_MS * RSM_NS_PER_MS)
             continue;
-        unsigned seen = mapping_signal_progress(hand->thread);
-        hand->since = now;
-        if (hand->progress != seen) { /* its next fault may be waiting to be read */
-            hand->progress = seen;
-            continue;
+        if (!hand->suspected) {
+            hand->suspected = where_is(hand, &pc) == IN_A_FAULT && pc == hand->pc;
+            if (!hand->suspected)
+                settle(hands, hand);
+        } else if (all_read) {
+            settle(hands, hand);
+            hand->blocks = true;
+            return hand->address;
         }
-        settle(hands, hand);
-        if (where_is(hand, &pc) != IN_A_FAULT || pc != hand->pc)
-            continue;
-        hand->blocks = true;
-        return hand->address;
     }
     return 0;
 }

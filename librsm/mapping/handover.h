@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file How the engine's thread has a thread that stored to a refused page carry out its store
+/** @file How the engine's thread makes a thread that stored to a refused page carry out its store
  *  itself: by a signal, whose handler decodes the instruction. Only threads that wait for a page
  *  in code of their own get one; system calls are not disturbed. */
 #pragma once
@@ -12,10 +12,11 @@ enum { MAPPING_HANDS = 16 };
 
 /** A thread that has faulted. */
 struct mapping_hand {
-    pid_t thread; /* 0: none */
-    int fd;       /* of the file that tells where it is, or -1 */
-    bool blocks;  /* it may block the signal: look that up first */
-    bool pending; /* a signal was sent and nothing has been heard of it */
+    pid_t thread;   /* 0: none */
+    int fd;         /* of the file that says where it is, or -1 */
+    bool blocks;    /* it may block the signal: look that up first */
+    bool pending;   /* a signal was sent, and it is not known whether the handler ran */
+    bool suspected; /* it still was where it waited when the time-out was over */
     unsigned fruitless;
     unsigned progress; /* as it was with the last signal */
     uintptr_t address; /* of the last fault */
@@ -41,15 +42,17 @@ enum mapping_handed {
 void mapping_hands_init(struct mapping_hands *hands);
 void mapping_hands_end(struct mapping_hands *hands);
 
+/** A message of @p thread has been read: it has left the fault before. */
+void mapping_hands_seen(struct mapping_hands *hands, pid_t thread);
 /** Have @p thread carry out its store to @p address, for which it waits. All other results: give it
  *  the page. */
 enum mapping_handed mapping_hand_over(struct mapping_hands *hands, pid_t thread, uintptr_t address);
 
-/** Milliseconds after which to call mapping_hands_left(), -1: no need. */
-int mapping_hands_patience(const struct mapping_hands *hands);
+/** Milliseconds after which to read messages and call mapping_hands_left(), -1: no need. */
+int mapping_hands_timeout(const struct mapping_hands *hands);
 /** The address for which a thread still waits, for it does not get its signal: give it the page,
- *  and call again. 0: none. */
-uintptr_t mapping_hands_left(struct mapping_hands *hands);
+ *  and call again. 0: none. @p all_read: no message was left unread before this call. */
+uintptr_t mapping_hands_left(struct mapping_hands *hands, bool all_read);
 
 /** Whether this build and machine can do that. Takes a signal for the engine. */
 bool mapping_handover_is_possible(void);

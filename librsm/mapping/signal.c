@@ -10,7 +10,7 @@
 
 #include "mapping/mapping_internal.h"
 
-/* What a signal of ours says it is, to tell it from those that the program sends. */
+/* The code of a signal of ours; those that the program sends have others. */
 enum { CODE = -0x5253 };
 
 enum { PROGRESS = 256 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file The signal by which the engine tells a thread to carry out its store, and its handler. */
+/** @file The signal that makes a thread carry out its store, and its handler. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 /** The signal that is the engine's in this process, or 0: the program uses all. Takes one. */
 int mapping_signal(void);
 
-/** Tell @p thread, which waits at the instruction @p pc, to carry out its store to @p address.
+/** Make @p thread, which waits at the instruction @p pc, carry out its store to @p address.
  *  False with errno: the kernel refuses. */
 bool mapping_signal_send(pid_t thread, int signal, uintptr_t address, uint64_t pc);
 

@@ -154,9 +154,10 @@ static void not_decoded_is_counted(void)
     CHECK(load32(map + 5 * PAGE) == (system_calls_work() ? 6 : 0));
     bed_unmap(map);
     CHECK(lines_with(" ended: ", line) == 1);
-    CHECK(number_after(line, " unknown=") == 1);
-    CHECK(number_after(line, " blocked=") == by_thread);
-    CHECK(number_after(line, " by-calls=") == system_calls_work());
+    /* A page may be flushed before the instruction that it was opened for is executed. */
+    CHECK(number_after(line, " unknown=") >= 1);
+    CHECK((number_after(line, " blocked=") >= 1) == by_thread);
+    CHECK((number_after(line, " by-calls=") >= 1) == system_calls_work());
     CHECK(number_after(line, " emulated=") == (by_thread ? 1 : 2));
     CHECK(lines_with("that blocks the engine's signal", line) == by_thread);
     bed_end();
