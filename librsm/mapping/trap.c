@@ -194,6 +194,7 @@ static bool store_at(struct mapping *owner, uintptr_t address, uint32_t pc, ucon
         return false;
     owner->space.counters.traps++;
     fault.page = mapping_page_of(&owner->space, offset_of(&fault, address));
+    RSM_PROBE3(map_fault, address, offset_of(&fault, address), UINT32_C(1));
     if (owner->space.page[fault.page].state == MAPPING_RW)
         return true; /* another thread has made it so */
     bool decoded = mapping_decode(context, address, &store);
