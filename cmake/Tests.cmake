@@ -11,6 +11,7 @@ set(RSM_TEST_ENVIRONMENT
     "TSAN_OPTIONS=exitcode=66:halt_on_error=1:handle_segv=0:handle_sigbus=0:allow_user_segv_handler=1:die_after_fork=0:atexit_sleep_ms=50"
     "RSM_RSMD=${PROJECT_BINARY_DIR}/bin/rsmd"
     "RSM_MODULE_DIR=${PROJECT_BINARY_DIR}/lib/rsm"
+    "RSM_TLSD=${PROJECT_BINARY_DIR}/lib/rsm/rsm-tlsd"
     "RSM_BUILD_DIR=${PROJECT_BINARY_DIR}"
     "RSM_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 
@@ -20,6 +21,10 @@ set(RSM_REPEATED "")
 if(RSM_SANITIZE)
     set(RSM_REPEATED long)
 endif()
+
+# The label `thorough` is of what `./dev test` leaves to `./dev test all`: it takes much of the processors' time, and
+# something much like it runs in `./dev test`.
+set(RSM_THOROUGH "^(unit.pageswap.hammer.(mprotect|user-mode)|conformance.direct.transport_peek(counts|later|sig)|mapping.defect-(9|11).explore|mapping.explore|mapping.(shm|fake).nobody.(mirror|thread)|mapping.shm.twin|kills.hosts.peekmap|solaris.rsm-cc-clang)$")
 
 # What takes longest, in seconds: ctest starts it first where it has no times of a run before, so that nothing long is
 # left for the end.
@@ -55,6 +60,9 @@ function(rsm_test)
     if(CMAKE_CROSSCOMPILING)
         rsm_cross_test()
         return()
+    endif()
+    if(T_NAME MATCHES "${RSM_THOROUGH}")
+        list(APPEND T_LABELS thorough)
     endif()
     set(name ${RSM_TEST_PREFIX}${T_NAME})
     add_test(NAME ${name} COMMAND ${T_COMMAND})

@@ -14,6 +14,7 @@
 #include "conf/interface.h"
 #include "node/controllers.h"
 #include "cluster/munge.h"
+#include "cluster/tls.h"
 
 enum { WHY_MAX = 1024 };
 
@@ -229,6 +230,27 @@ static bool has_own_node(const struct rsmd_conf *conf, const struct rsmd_options
     return !needed;
 }
 
+/* Whether this host's node has what it needs for auth = tls. Where it is not known which node that
+ * is, or the user may not read its key, nothing is said. */
+static bool has_certificate(const struct rsmd_conf *conf, const struct rsmd_options *options)
+{
+    char why[WHY_MAX], key[RSM_PROTO_PATH_MAX];
+    if (conf->auth != RSMD_AUTH_TLS || !rsmd_conf_has_address(conf) || options->take_over != 0)
+        return true;
+    uint32_t own = rsmd_own_node(conf, options, why, sizeof why);
+    if (own == 0 || rsmd_conf_address(conf, own)[0] == '\0')
+        return true;
+    rsmd_conf_tls_path(conf, RSMD_TLS_KEY, own, key);
+    if (access(key, R_OK) != 0 && errno == EACCES) {
+        fprintf(stderr, "warning: only its owner can check tls-key %s\n", key);
+        return true;
+    }
+    if (rsmd_tls_check(conf, own, why, sizeof why))
+        return true;
+    fprintf(stderr, "%s:%u: auth = tls: %s\n", rsmd_conf_path(options), conf->auth_line, why);
+    return false;
+}
+
 /* Print all errors of a file that could be read. */
 static bool judge(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors,
                   const struct rsmd_options *options)
@@ -238,7 +260,8 @@ static bool judge(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors,
     rsmd_controllers_look(conf, errors, &warnings);
     print("warning: ", path, &warnings);
     print("", path, errors);
-    return errors->count == 0 && is_trusted(conf, options) && has_own_node(conf, options);
+    return errors->count == 0 && is_trusted(conf, options) && has_own_node(conf, options) &&
+           has_certificate(conf, options);
 }
 
 /* Whether a node is on this host, as far as its own entry and the options say so. Only then is a

@@ -225,6 +225,10 @@ static void take_cluster(struct reload *r)
     if (strcmp(conf->munge_socket, r->fresh->munge_socket) != 0)
         keep(r, r->fresh->auth_line, "munge-socket", "", conf->munge_socket);
     conf->insecure = r->fresh->insecure;
+    memcpy(conf->tls_ca, r->fresh->tls_ca, sizeof conf->tls_ca);
+    memcpy(conf->tls_certificate, r->fresh->tls_certificate, sizeof conf->tls_certificate);
+    memcpy(conf->tls_key, r->fresh->tls_key, sizeof conf->tls_key);
+    rsmd_cluster_reload(r->node->cluster);
 }
 
 static void take_limits(struct reload *r)

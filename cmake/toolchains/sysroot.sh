@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$(realpath "$0")")/../.."
 
 packages=libc6-dev,linux-libc-dev,libevent-dev,libinih-dev,uthash-dev,libbsd-dev,libibverbs-dev
-packages+=,librdmacm-dev,libnl-3-dev,libcmocka-dev,libgcc-s1
+packages+=,librdmacm-dev,libnl-3-dev,libssl-dev,libcmocka-dev,libgcc-s1
 machine=linux-image-arm64,bash,busybox-static,iproute2,strace,perl-base,util-linux,libmunge2
 
 for architecture; do

@@ -10,6 +10,9 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/fork.h"
+#include "control/runnable.h"
+
+enum { EXTENSIONS = 3 }; /* of the time for a reply, each as long as that */
 
 /* A request without reply so far, on the stack of the thread that waits for it. */
 struct rsmcore_exchange {
@@ -17,6 +20,7 @@ struct rsmcore_exchange {
     uint32_t type;
     uint32_t sequence;
     int64_t deadline;    /* ns */
+    unsigned extended;   /* how often the deadline was moved */
     struct rsm_msg *msg; /* the request, then the reply */
     struct rsm_packet_fds fds;
     enum rsm_status status;
@@ -25,21 +29,43 @@ struct rsmcore_exchange {
     pthread_cond_t wake; /* signalled when it is over or is to receive */
 };
 
-/* Wait until the socket can be read or written, or the deadline. */
+/* Wait until the socket can be read or written, or the deadline. Where this thread has not run for
+ * so long, what has come meanwhile counts. */
 static enum rsm_status await(int socket, short events, int64_t deadline)
 {
     for (;;) {
         int left = rsm_deadline_left_ms(deadline);
-        if (left == 0)
-            return RSM_ST_TIMEOUT;
         struct pollfd ready = {.fd = socket, .events = events};
         int count = poll(&ready, 1, left);
         if (count > 0)
             return RSM_ST_OK;
         /* Without memory to wait: as after a time-out, rsmd may carry the request out. */
-        if (count < 0 && errno != EINTR)
+        if (left == 0 || (count < 0 && errno != EINTR))
             return RSM_ST_TIMEOUT;
     }
+}
+
+/* A daemon of this host that waits for a processor, or whose reply the receiving thread has not
+ * read for want of one, is not dead: move the deadline, a few times. */
+static bool extend(const struct rsmcore_channel *channel, struct rsmcore_exchange *mine)
+{
+    if (mine->extended == EXTENSIONS || (await(channel->socket, POLLIN, 0) != RSM_ST_OK &&
+                                         !rsmcore_peer_is_runnable(channel->socket)))
+        return false;
+    mine->extended++;
+    mine->deadline = rsm_deadline(channel->timeout_ms);
+    return true;
+}
+
+/* await(), with the exchange's deadline. */
+static enum rsm_status await_patiently(const struct rsmcore_channel *channel, short events,
+                                       struct rsmcore_exchange *mine)
+{
+    enum rsm_status status;
+    do
+        status = await(channel->socket, events, mine->deadline);
+    while (status == RSM_ST_TIMEOUT && extend(channel, mine));
+    return status;
 }
 
 /* ---------------------------------------------------------------- who waits; under the lock */
@@ -94,17 +120,16 @@ static enum rsm_status try_send(struct rsmcore_channel *channel, const struct rs
 }
 
 /* Receives replies while it waits for room. */
-static enum rsm_status send_request(struct rsmcore_channel *channel, const struct rsm_msg *msg,
-                                    int64_t deadline)
+static enum rsm_status send_request(struct rsmcore_channel *channel, struct rsmcore_exchange *mine)
 {
     for (;;) {
         if (atomic_load(&channel->broken))
             return RSM_ST_STALE;
-        enum rsm_status status = try_send(channel, msg);
+        enum rsm_status status = try_send(channel, mine->msg);
         if (status != RSM_ST_BUSY)
             return status;
         pthread_mutex_unlock(&channel->lock);
-        status = await(channel->socket, POLLOUT, deadline);
+        status = await_patiently(channel, POLLOUT, mine);
         pthread_mutex_lock(&channel->lock);
         if (status != RSM_ST_OK)
             return status;
@@ -211,7 +236,7 @@ static void receive_one(struct rsmcore_channel *channel, struct rsmcore_exchange
         length =
             rsm_packet_await(channel->socket, channel->incoming, sizeof channel->incoming, &fds);
     while (length == -EAGAIN) {
-        status = await(channel->socket, POLLIN, mine->deadline);
+        status = await_patiently(channel, POLLIN, mine);
         if (status != RSM_ST_OK)
             break;
         length = rsm_packet_receive(channel->socket, channel->incoming, sizeof channel->incoming,
@@ -229,12 +254,13 @@ static void receive_one(struct rsmcore_channel *channel, struct rsmcore_exchange
  * the deadline. */
 static void sleep_until_woken(struct rsmcore_channel *channel, struct rsmcore_exchange *mine)
 {
-    const struct timespec until = rsm_timespec(mine->deadline);
     rsm_cond_init(&mine->wake);
     mine->asleep = true;
     int error = 0;
-    while (!mine->over && channel->receiving && error == 0)
+    while (!mine->over && channel->receiving && (error == 0 || extend(channel, mine))) {
+        const struct timespec until = rsm_timespec(mine->deadline);
         error = pthread_cond_timedwait(&mine->wake, &channel->lock, &until);
+    }
     mine->asleep = false;
     pthread_cond_destroy(&mine->wake);
     if (!mine->over && channel->receiving)
@@ -282,7 +308,7 @@ static enum rsm_status exchange(struct rsmcore_channel *channel, struct rsmcore_
 {
     mine->sequence = mine->msg->sequence = ++channel->sequence;
     mine->msg->status = RSM_ST_OK;
-    enum rsm_status status = send_request(channel, mine->msg, mine->deadline);
+    enum rsm_status status = send_request(channel, mine);
     if (status == RSM_ST_STALE)
         atomic_store(&channel->broken, true);
     if (status != RSM_ST_OK)
@@ -303,6 +329,7 @@ enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm
     mine.msg = msg;
     mine.fds.count = 0;
     mine.over = mine.asleep = false;
+    mine.extended = 0;
     /* A thread cancelled here would leave the lock taken, and other threads waiting for it to
      * receive.
      */

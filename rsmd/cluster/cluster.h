@@ -54,6 +54,10 @@ void rsmd_cluster_set_same_host(struct rsmd_cluster *cluster,
  */
 bool rsmd_cluster_add(struct rsmd_cluster *cluster, const struct rsmd_conf_node *node);
 
+/** The configuration was read again: read certificates again, for connections that come from now
+ *  on. @p cluster may be NULL. */
+void rsmd_cluster_reload(struct rsmd_cluster *cluster);
+
 /** busy() has become false for that node. May call up(). @p cluster may be NULL. */
 void rsmd_cluster_proceed(struct rsmd_cluster *cluster, uint32_t node);
 
@@ -85,6 +89,8 @@ struct rsmd_link_about {
     uint64_t up_ms;                      /* since it came up; 0: it is not up */
     uint64_t failure_ms;                 /* since the failure that `text` describes; 0: not known */
     uint64_t sent_bytes, received_bytes; /* by all TCP connections of the link so far */
+    uint64_t expires; /* seconds since 1970: of the certificate of this node, or of the other one
+                         while the link is up; 0: there is none */
 };
 /** False: no such node, or it has no address. */
 bool rsmd_cluster_about(const struct rsmd_cluster *cluster, uint32_t node,

@@ -19,6 +19,9 @@
  *
  * Either end may send REFUSE with the reason instead of its next message.
  *
+ * With auth = tls a TLS handshake comes before all of this, in which each end proves by a
+ * certificate which node it is (tls.h). Both PROOFs are then empty.
+ *
  * A connection is not freed from within its callbacks: one that must end is marked, and a reaper
  * frees it before the loop continues.
  */
@@ -26,6 +29,7 @@
 
 #include <event2/event.h>
 
+#include "cluster/tls.h"
 #include "conf/address.h"
 #include "common/complaints.h"
 #include "cluster/cluster.h"
@@ -134,6 +138,11 @@ struct rsmd_stream *rsmd_stream_new(struct event_base *base, int socket, bool co
 /** Close it. The last messages go out as far as the kernel accepts them at once. */
 void rsmd_stream_free(struct rsmd_stream *stream);
 
+/** Go on with another socket, of which it does not read until rsmd_stream_resume(). Nothing may
+ *  have been received or sent. The former socket is closed, without an end of the connection if
+ *  others have it. False: out of memory, and the stream has ended. */
+bool rsmd_stream_exchange(struct rsmd_stream *stream, int socket);
+
 /** Its socket. */
 int rsmd_stream_socket(const struct rsmd_stream *stream);
 
@@ -171,6 +180,7 @@ enum {
 
 enum rsmd_phase {
     RSMD_PHASE_CONNECTING, /* caller: TCP is connecting */
+    RSMD_PHASE_ENCRYPTING, /* auth = tls: the handshake of TLS */
     RSMD_PHASE_HELLO,      /* the peer's HELLO is awaited */
     RSMD_PHASE_MAKING,     /* the local credential is made */
     RSMD_PHASE_PROOF,      /* the peer's PROOF is awaited */
@@ -204,7 +214,11 @@ struct rsmd_tcp {
     struct rsmd_tcp *prev, *next; /* of the strangers */
     struct rsmd_tcp *over_next;   /* to be reaped */
     bool proved;                  /* a stranger's credential is valid; its address may be wrong */
-    bool quotes;                  /* the reason of its end is quoted from the other end */
+    uint64_t tls_id;              /* its number at rsm-tlsd; 0: that does not have it */
+    uint32_t tls_node;            /* the node that the other end's certificate names */
+    uint64_t tls_expires;         /* when that expires, seconds since 1970 */
+    UT_hash_handle tls_hh;
+    bool quotes; /* the reason of its end is quoted from the other end */
 };
 
 /** The link between this node and another one. */
@@ -256,6 +270,7 @@ struct rsmd_cluster {
     rsmd_cluster_is_same_host *is_neighbour;
     void *neighbour_context;
     struct rsmd_auth *auth;
+    struct rsmd_tls *tls; /* NULL: auth is not tls */
     struct rsmd_worker *resolver;
     struct rsmd_addresses own; /* the addresses to call from; empty: not known yet */
     struct resolution *own_resolution;
@@ -303,6 +318,8 @@ void rsmd_listener_release(struct rsmd_tcp *conn);
 struct rsmd_tcp *rsmd_tcp_accepted(struct rsmd_cluster *cluster, int socket,
                                    const struct rsmd_address *from);
 struct rsmd_tcp *rsmd_tcp_called(struct rsmd_link *link, int socket, const struct rsmd_address *to);
+/** An accepted one is among the strangers: begin its handshake. */
+void rsmd_tcp_welcome(struct rsmd_tcp *conn);
 /** Mark it as over. The link, or the log of strangers, gets the reason. */
 void rsmd_tcp_end(struct rsmd_tcp *conn, const char *why);
 /** The same, after sending the reason to the peer. */
@@ -314,6 +331,11 @@ bool rsmd_tcp_ping(struct rsmd_tcp *conn);
 /** Restart the time limit of its phase. */
 void rsmd_tcp_restart_timer(struct rsmd_tcp *conn);
 void rsmd_tcp_free(struct rsmd_tcp *conn);
+/** The handshake of TLS is done: the other end is @p node, by a certificate that is valid. */
+void rsmd_tcp_encrypted(struct rsmd_tcp *conn, uint32_t node, uint64_t expires);
+/** It has failed, or the connection has ended. @p node: what the other end claims to be;
+ *  0: nothing. */
+void rsmd_tcp_not_encrypted(struct rsmd_tcp *conn, uint32_t node, const char *why);
 
 /* link.c */
 

@@ -103,6 +103,7 @@ static void admit(struct rsmd_cluster *cluster, int fd, const struct rsmd_addres
         rsmd_tcp_free(conn);
         return;
     }
+    rsmd_tcp_welcome(conn);
     if (listener->stranger_count <= listener->strangers_max)
         return;
     struct rsmd_tcp *worst = eviction_victim(listener);

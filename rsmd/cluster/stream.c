@@ -53,7 +53,13 @@ static void end_with_errno(struct rsmd_stream *stream, int error)
 
 static void end_with_garbage(struct rsmd_stream *stream)
 {
-    end(stream, "it sent what is no message of this protocol");
+    static const uint8_t hello[] = {22, 3}; /* a record of TLS with a part of its handshake */
+    uint8_t first[sizeof hello];
+    bool tls = stream->bytes.received < RSM_CLUSTER_FRAME_MAX &&
+               evbuffer_copyout(stream->in, first, sizeof first) == (ssize_t)sizeof first &&
+               memcmp(first, hello, sizeof hello) == 0;
+    end(stream, tls ? "it speaks TLS, and this node does not have auth = tls"
+                    : "it sent what is no message of this protocol");
 }
 
 /* The length of the frame at the start of the buffer. False: that is not there yet. */
@@ -240,6 +246,23 @@ int rsmd_stream_send(struct rsmd_stream *stream, const struct rsm_cluster_msg *m
 int rsmd_stream_socket(const struct rsmd_stream *stream)
 {
     return stream->socket;
+}
+
+bool rsmd_stream_exchange(struct rsmd_stream *stream, int socket)
+{
+    struct event_base *base = event_get_base(stream->readable);
+    event_del(stream->readable);
+    event_del(stream->writable);
+    close(stream->socket);
+    stream->socket = socket;
+    stream->connecting = false;
+    stream->paused = true;
+    if (event_assign(stream->readable, base, socket, EV_READ | EV_PERSIST, on_readable, stream) ==
+            0 &&
+        event_assign(stream->writable, base, socket, EV_WRITE, on_writable, stream) == 0)
+        return true;
+    stream->ended = true;
+    return false;
 }
 
 struct rsmd_stream *rsmd_stream_new(struct event_base *base, int socket, bool connecting,

@@ -112,6 +112,9 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument)
     case RSMD_PHASE_CONNECTING:
         rsmd_tcp_end(conn, "no connection in time");
         return;
+    case RSMD_PHASE_ENCRYPTING:
+        rsmd_tcp_end(conn, "connected, but it does not finish the TLS handshake");
+        return;
     case RSMD_PHASE_HELLO:
         rsmd_tcp_end(conn, "connected, but it says nothing");
         return;
@@ -219,12 +222,12 @@ static void on_looked_up(void *context, const struct rsmd_addresses *found, cons
 }
 
 /* Check the caller's address. A credential proves the realm and the user, and the address the host:
- * by credentials alone, root of any host could be every node. Nodes without authentication are all
- * on this machine, where every user has all addresses. */
+ * by credentials alone, root of any host could be every node. A certificate proves the node itself.
+ * Nodes without authentication are all on this machine, where every user has all addresses. */
 static void check_address(struct rsmd_tcp *conn)
 {
     const struct rsmd_conf *conf = conn->cluster->self.conf;
-    if (conf->auth == RSMD_AUTH_NONE) {
+    if (conf->auth != RSMD_AUTH_MUNGE) {
         make_proof(conn);
         return;
     }
@@ -277,9 +280,16 @@ static void take_hello(struct rsmd_tcp *conn, const struct rsm_cluster_hello *he
 {
     char why[RSM_CLUSTER_TEXT_MAX];
     uint32_t called = conn->caller ? conn->link->node->id : 0;
-    conn->theirs = *hello;
     enum rsm_status status =
         rsmd_hello_judge(&conn->cluster->self, called, hello, &conn->version, why);
+    if (conn->tls_node != 0 && hello->from != conn->tls_node && status == RSM_ST_OK) {
+        snprintf(why, sizeof why, "node %u shows the certificate of node %u", (unsigned)hello->from,
+                 (unsigned)conn->tls_node);
+        status = RSM_ST_DENIED;
+    }
+    conn->theirs = *hello;
+    if (conn->tls_node != 0)
+        conn->theirs.from = conn->tls_node; /* whichever node it claims to be */
     /* Sent before a refusal, too: it identifies this end to the peer. */
     if (!conn->caller && !send_hello(conn, hello->from))
         return;
@@ -422,6 +432,75 @@ static bool prepare(struct rsmd_tcp *conn, int socket)
            getpeername(socket, (struct sockaddr *)&conn->there.socket, &conn->there.length) == 0;
 }
 
+/* ------------------------------------------------------------------ TLS */
+
+/* Pass the connection on to rsm-tlsd. Nothing was read of it. */
+static void encrypt(struct rsmd_tcp *conn)
+{
+    char why[RSM_CLUSTER_TEXT_MAX];
+    int socket = rsmd_stream_socket(conn->stream);
+    int plain = rsmd_tls_encrypt(conn->cluster->tls, conn, socket, why, sizeof why);
+    if (plain < 0)
+        rsmd_tcp_end(conn, why);
+    else if (!rsmd_stream_exchange(conn->stream, plain))
+        rsmd_tcp_end(conn, "out of memory");
+    else
+        enter(conn, RSMD_PHASE_ENCRYPTING);
+}
+
+static void begin_hello(struct rsmd_tcp *conn)
+{
+    enter(conn, RSMD_PHASE_HELLO);
+    if (conn->caller)
+        send_hello(conn, conn->link->node->id);
+}
+
+void rsmd_tcp_encrypted(struct rsmd_tcp *conn, uint32_t node, uint64_t expires)
+{
+    char why[RSM_CLUSTER_TEXT_MAX];
+    if (conn->phase != RSMD_PHASE_ENCRYPTING)
+        return;
+    conn->tls_node = conn->theirs.from = node;
+    conn->tls_expires = expires;
+    conn->proved = true;
+    rsmd_stream_resume(conn->stream);
+    if (!conn->caller || node == conn->link->node->id) {
+        begin_hello(conn);
+        return;
+    }
+    snprintf(why, sizeof why, "the certificate at the address of node %u is that of node %u",
+             (unsigned)conn->link->node->id, (unsigned)node);
+    rsmd_tcp_refuse(conn, RSM_ST_DENIED, why);
+}
+
+/* The one node that has the caller's address in the configuration, not by a name; 0: none, or
+ * several. */
+static uint32_t node_at(const struct rsmd_tcp *conn)
+{
+    const struct rsmd_cluster *cluster = conn->cluster;
+    uint32_t node = 0;
+    for (uint32_t i = 0; i < cluster->link_count; i++) {
+        const struct rsmd_conf_node *one = cluster->links[i]->node;
+        struct rsmd_addresses found;
+        if (!rsmd_address_literal(one->address, one->port, &found) ||
+            !rsmd_addresses_have(&found, &conn->there))
+            continue;
+        if (node != 0)
+            return 0;
+        node = one->id;
+    }
+    return node;
+}
+
+void rsmd_tcp_not_encrypted(struct rsmd_tcp *conn, uint32_t node, const char *why)
+{
+    if (conn->phase == RSMD_PHASE_ENCRYPTING)
+        conn->theirs.from = node != 0 ? node : node_at(conn); /* only the address speaks for it */
+    rsmd_tcp_end(conn, why);
+}
+
+/* ------------------------------------------------------------------ the start of a connection */
+
 static void on_connected(void *context)
 {
     struct rsmd_tcp *conn = context;
@@ -431,13 +510,18 @@ static void on_connected(void *context)
         rsmd_tcp_end(conn, strerror(errno));
         return;
     }
-    enter(conn, RSMD_PHASE_HELLO);
-    send_hello(conn, conn->link->node->id);
+    if (conn->cluster->tls != NULL)
+        encrypt(conn);
+    else
+        begin_hello(conn);
 }
 
 static void on_ended(void *context, const char *why)
 {
-    rsmd_tcp_end(context, why);
+    struct rsmd_tcp *conn = context;
+    if (conn->tls_id != 0)
+        rsmd_tls_take(conn->cluster->tls); /* which may know better */
+    rsmd_tcp_end(conn, why);
 }
 
 /* ------------------------------------------------------------------ begin and end */
@@ -484,8 +568,16 @@ struct rsmd_tcp *rsmd_tcp_accepted(struct rsmd_cluster *cluster, int socket,
     return NULL;
 }
 
+void rsmd_tcp_welcome(struct rsmd_tcp *conn)
+{
+    if (conn->cluster->tls != NULL)
+        encrypt(conn);
+}
+
 void rsmd_tcp_free(struct rsmd_tcp *conn)
 {
+    if (conn->cluster->tls != NULL)
+        rsmd_tls_forget(conn->cluster->tls, conn);
     rsmd_auth_cancel(conn->job);
     rsmd_resolve_cancel(conn->resolution);
     if (conn->stream != NULL)

@@ -215,7 +215,8 @@ static bool fill_link(const struct rsmd_node *node, const struct rsmd_conf_node 
                                     .up_ms = about.up_ms,
                                     .failure_ms = about.failure_ms,
                                     .sent_bytes = about.sent_bytes,
-                                    .received_bytes = about.received_bytes};
+                                    .received_bytes = about.received_bytes,
+                                    .expires = about.expires};
     memcpy(item->address, configured->address, sizeof item->address);
     strncpy(item->text, about.text, sizeof item->text - 1);
     return true;

@@ -30,6 +30,7 @@ rsmd/cluster/cluster.c 2        # start
 rsmd/cluster/link.c 3           # a bucket for each link
 rsmd/cluster/listener.c 3       # start, and complaints
 rsmd/cluster/tcp.c 2            # a bucket for strangers
+rsmd/cluster/tls.c 3            # each trouble once an hour, and certificates that expire once a day
 rsmd/common/worker.c 1          # a thread cannot be started
 rsmd/daemon.c 6                 # start and end
 rsmd/handover/give.c 4          # an update

@@ -32,13 +32,13 @@ for file in include/rsmapi.h include/rsm/rsmapi.h include/rsm/rsm_common.h \
     include/rsm/rsmapi_common.h include/rsm/base_types.h include/rsm/rsmpai.h \
     include/sisci_api.h include/sisci_types.h include/sisci_error.h include/dis_types.h \
     include/sisci_version.h include/sisci_demolib.h include/rmlib.h include/dis/sisci_api.h \
-    include/dis/dis_types.h "$libdir/libsisci.so.1" "$libdir/pkgconfig/sisci.pc" \
+    include/dis/dis_types.h include/dis/testlib.h "$libdir/libsisci.so.1" "$libdir/pkgconfig/sisci.pc" \
     include/rsm/transport.h include/sys/rsm/rsm_common.h include/sys/rsm/rsmapi_common.h \
     "$libdir/librsm.so.2" "$libdir/rsm/librsm_mapping.so" "$libdir/pkgconfig/rsm.pc" \
     "$libdir/cmake/rsm/rsm-config.cmake" \
     "$libdir/cmake/rsm/rsm-config-version.cmake" "$libdir/cmake/rsm/rsm-targets.cmake" \
     lib/systemd/system/rsmd.service lib/systemd/system/rsmd.socket lib/systemd/system/rsm-rxe@.service \
-    lib/udev/rules.d/60-rsm-userfaultfd.rules lib/udev/rules.d/60-rsm-ntb.rules lib/sysusers.d/rsm.conf "$libdir/rsm/librsm_tcp.so" "$libdir/rsm/rsm-tcpd" \
+    lib/udev/rules.d/60-rsm-userfaultfd.rules lib/udev/rules.d/60-rsm-ntb.rules lib/sysusers.d/rsm.conf "$libdir/rsm/librsm_tcp.so" "$libdir/rsm/rsm-tcpd" "$libdir/rsm/rsm-tlsd" "$sbindir/rsm-cert" \
     "$sbindir/rsmd" "$bindir/rsmtest" "$bindir/scitest" "$bindir/rsm-transport-check"; do
     [ -f "$prefix/$file" ] || fail "$file is not installed"
 done

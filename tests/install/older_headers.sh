@@ -13,7 +13,7 @@ for file in $files; do
     */verbs/* | */ntb/*) continue ;; # they need libraries or generated headers, and no such name
     esac
     if "$cc" -std=gnu11 -D_GNU_SOURCE -DRSM_RELEASE='""' -DRSM_RSMD_PATH='""' \
-        -DRSM_RSMD_FROM_LIBRARY='""' -include tests/install/older_headers.h -Iinclude \
+        -DRSM_RSMD_FROM_LIBRARY='""' -DRSM_TLSD_FROM_RSMD='""' -DRSM_MODULE_DIR='""' -include tests/install/older_headers.h -Iinclude \
         -Ilibrsm -I. -Irsmd -Itools/common -Itools -fsyntax-only -Werror=implicit-function-declaration "$file"; then
         count=$((count + 1))
     else

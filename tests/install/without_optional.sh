@@ -42,7 +42,7 @@ configure -DRSM_WITH_VERBS=ON && fail "RSM_WITH_VERBS=ON is content without libr
 grep -q 'librdmacm-dev' "$work/log" || fail "nobody names the package"
 configure -DRSM_WITH_TRANSPORT_CHECK=ON && fail "RSM_WITH_TRANSPORT_CHECK=ON is content without cmocka"
 configure -DRSM_WITH_VERBS=maybe && fail "RSM_WITH_VERBS=maybe is taken"
-configure -DRSM_WITH_VERBS=no -DRSM_WITH_NTB=OFF -DRSM_WITH_TCP=OFF -DRSM_WITH_DECODER=OFF -DRSM_WITH_USDT=OFF ||
+configure -DRSM_WITH_VERBS=no -DRSM_WITH_NTB=OFF -DRSM_WITH_TCP=OFF -DRSM_WITH_TLS=OFF -DRSM_WITH_DECODER=OFF -DRSM_WITH_USDT=OFF ||
     fail "parts cannot be left out"
 # Nobody is shown the manual of what is not there, nor is its command line completed.
 "$cmake" -S "$RSM_SOURCE_DIR" -B "$work/build" -DRSM_WITH_TRANSPORT_CHECK=OFF > "$work/log.check" 2>&1
@@ -51,6 +51,6 @@ for part in verbs ntb transport-check probes; do
         fail "the page or the completion of $part would be installed"
 done
 grep -q 'rsm-solaris\.7"' "$work/build/man/cmake_install.cmake" || fail "no page would be installed"
-[ "$(grep -Ec '^-- +(transport verbs|transport ntb|transport tcp|instruction decoder|static probes .USDT.) +no \(RSM_WITH' "$work/log")" -eq 5 ] ||
+[ "$(grep -Ec '^-- +(transport verbs|transport ntb|transport tcp|links with auth = tls|instruction decoder|static probes .USDT.) +no \(RSM_WITH' "$work/log")" -eq 6 ] ||
     fail "the summary does not say what was left out"
 exit $failed

@@ -66,7 +66,7 @@ static int end(const struct side *side, struct bench *bench, int error)
 
 static int warm_up(const struct gauge *gauge, struct pace *pace, struct bench *bench)
 {
-    unsigned step = gauge->stream ? gauge_window(bench->transfer) : 1;
+    unsigned step = gauge->stream || gauge->span ? gauge_window(bench->transfer) : 1;
     double best = 0, ns;
     int error = begin(pace->side, bench);
     for (int i = 0; i < WARM_UPS && error == RSM_SUCCESS; i++) {

@@ -22,6 +22,7 @@ struct gauge {
     bool sized;   /**< measured for each size */
     size_t bytes; /**< of the others; 0: it has none */
     bool stream;  /**< bandwidth is what counts */
+    bool span;    /**< as many as of a stream, in a barrier's span: what one of many takes */
     bool single;  /**< each is timed alone, because something untimed is between them */
     const char *limit_name;
     struct side ours, limit;

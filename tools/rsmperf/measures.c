@@ -199,11 +199,13 @@ const struct gauge gauge_get64 = {
     .name = "get64", .bytes = 8, .ours = {.run = run_get64}, COPY_IN, .tcp = &tcp_get};
 const struct gauge gauge_put64_span = {.name = "put64-span",
                                        .bytes = 8,
+                                       .span = true,
                                        .ours = {SPAN, .run = run_put64_span},
                                        COPY_OUT,
                                        .tcp = &tcp_put_span};
 const struct gauge gauge_get64_span = {.name = "get64-span",
                                        .bytes = 8,
+                                       .span = true,
                                        .ours = {SPAN, .run = run_get64_span},
                                        COPY_IN,
                                        .tcp = &tcp_get};

@@ -124,6 +124,7 @@ static void show_links(struct json *json, const struct snapshot *s)
         json_number(json, "received_bytes", link->received_bytes);
         json_number_or_null(json, "version", link->version);
         json_string(json, "auth", text_link_auth(s->link_auth));
+        json_number_or_null(json, "certificate_expires", link->expires);
         if (link->text[0] != '\0')
             json_string(json, "last_failure", link->text);
         else

@@ -49,7 +49,8 @@ static void end(FILE *out, uint64_t value)
 struct number {
     const char *name, *help;
     size_t offset, size;
-    bool age; /* milliseconds, shown in seconds; 0: there is no sample */
+    bool age;      /* milliseconds, shown in seconds; 0: there is no sample */
+    bool optional; /* 0: there is no sample */
 };
 
 #define NUMBER(type, member)                                                                       \
@@ -80,6 +81,9 @@ static const struct number link_numbers[] = {
      NUMBER(struct rsm_links_item, failure_ms), .age = true},
     {"link_sent_bytes_total", "Bytes that the daemon has sent over the link since it began.",
      NUMBER(struct rsm_links_item, sent_bytes)},
+    {"link_certificate_expires_timestamp_seconds",
+     "When the certificate of the other node, or of this one, expires; no sample without one.",
+     NUMBER(struct rsm_links_item, expires), .optional = true},
     {"link_received_bytes_total",
      "Bytes that the daemon has received over the link since it began.",
      NUMBER(struct rsm_links_item, received_bytes)},
@@ -165,7 +169,7 @@ static void show_link_number(FILE *out, const struct nodes *nodes, const struct 
     for (size_t i = 0; i < nodes->count; i++)
         for (uint32_t n = 0; n < nodes->list[i]->link_count; n++) {
             uint64_t value = number_of(number, &nodes->list[i]->links[n]);
-            if (number->age && value == 0)
+            if ((number->age || number->optional) && value == 0)
                 continue;
             begin_link(out, number->name, nodes->list[i], nodes->list[i]->links[n].node);
             end(out, number->age ? value / 1000 : value);

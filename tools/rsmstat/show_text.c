@@ -163,9 +163,11 @@ static enum table_color link_color(const struct rsm_links_item *link)
 
 static int show_links(FILE *out, const struct snapshot *s, const struct options *options)
 {
-    static const char *const headings[] = {"#LINK-TO", "~ADDRESS", "#PORT",         "STATE",
-                                           "#UP-FOR",  "+#SENT",   "+#RECEIVED",    "+#VERSION",
-                                           "+AUTH",    "#AGO",     "~LAST-FAILURE", NULL};
+    /* Certificates are shown where there are any. */
+    const char *expires = s->link_auth == RSM_LINK_AUTH_TLS ? "EXPIRES" : "+EXPIRES";
+    const char *const headings[] = {"#LINK-TO", "~ADDRESS",      "#PORT",     "STATE", "#UP-FOR",
+                                    "+#SENT",   "+#RECEIVED",    "+#VERSION", "+AUTH", expires,
+                                    "#AGO",     "~LAST-FAILURE", NULL};
     struct table table;
     char text[TEXT_BYTES];
     table_begin(&table, headings, style(options));
@@ -185,6 +187,8 @@ static int show_links(FILE *out, const struct snapshot *s, const struct options 
         else
             table_cell(&table, "-");
         table_cell(&table, "%s", text_link_auth(s->link_auth));
+        text_date(text, link->expires);
+        table_cell(&table, "%s", text);
         text_age(text, link->failure_ms);
         table_cell(&table, "%s", text);
         table_cell(&table, "%s", link->text);

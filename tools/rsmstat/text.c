@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "protocol/proto.h"
 
@@ -40,6 +41,15 @@ void text_age(char text[TEXT_BYTES], uint64_t ms)
         snprintf(text, TEXT_BYTES, "%" PRIu64 "h %" PRIu64 "m", hours, minutes % 60);
     else
         snprintf(text, TEXT_BYTES, "%" PRIu64 "d %" PRIu64 "h", days, hours % 24);
+}
+
+void text_date(char text[TEXT_BYTES], uint64_t seconds)
+{
+    struct tm broken;
+    time_t when = (time_t)seconds;
+    if (seconds == 0 || gmtime_r(&when, &broken) == NULL ||
+        strftime(text, TEXT_BYTES, "%Y-%m-%d", &broken) == 0)
+        snprintf(text, TEXT_BYTES, "-");
 }
 
 const char *text_id_space(uint32_t space)

@@ -12,6 +12,9 @@ enum { TEXT_BYTES = 64 }; /* enough for each of these */
 /** Bytes: all digits, or (@p human) with one of K, M, G, T, P, E for powers of 1024. */
 void text_size(char text[TEXT_BYTES], uint64_t bytes, bool human);
 
+/** A day, in UTC, of a time in seconds since 1970: "2027-11-25"; "-" for 0. */
+void text_date(char text[TEXT_BYTES], uint64_t seconds);
+
 /** How long: "41s", "12m", "3h 5m", "9d 4h"; "-" for 0. */
 void text_age(char text[TEXT_BYTES], uint64_t ms);
 

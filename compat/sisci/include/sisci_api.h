@@ -502,6 +502,8 @@ sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence, unsigned int fla
  *  may be NULL, and @p flags are not looked at; with SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY SCIFlush()
  *  orders what the processor itself stores and no more. */
 void SCIStoreBarrier(sci_sequence_t sequence, unsigned int flags);
+/* A call with a third argument, a sci_error_t *, as API versions before 1.10 have it, stores
+ * SCI_ERR_OK there: see the end of this file. */
 void SCIFlush(sci_sequence_t sequence, unsigned int flags);
 
 /** Loads see what the segment has from now on. */
@@ -901,6 +903,28 @@ void SCIConnectDeviceSegment(sci_device_t device, sci_remote_segment_t *segment,
                              unsigned int flags, sci_error_t *error);
 
 #ifdef __cplusplus
+}
+#endif
+
+/* SCIStoreBarrier() with two arguments and with three. In C89 there is no such macro: a strict
+ * compiler has the function of two arguments alone. */
+#ifdef __cplusplus
+inline void SCIStoreBarrier(sci_sequence_t sequence, unsigned int flags, sci_error_t *error)
+{
+    SCIStoreBarrier(sequence, flags);
+    if (error != NULL)
+        *error = SCI_ERR_OK;
+}
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L
+#define SISCI_THIRD_(a, b, error, chosen, ...) chosen
+#define SISCI_STORE_BARRIER_(sequence, flags, error)                                               \
+    (SCIStoreBarrier(sequence, flags), sisci_store_ok_(error))
+#define SCIStoreBarrier(...)                                                                       \
+    SISCI_THIRD_(__VA_ARGS__, SISCI_STORE_BARRIER_, SCIStoreBarrier, 0)(__VA_ARGS__)
+static inline void sisci_store_ok_(sci_error_t *error)
+{
+    if (error != NULL)
+        *error = SCI_ERR_OK;
 }
 #endif
 

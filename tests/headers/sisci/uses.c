@@ -97,6 +97,8 @@ int calls(unsigned char *bytes)
     sci_remote_data_interrupt_t remote;
     unsigned int number = 1;
     sci_query_adapter_t query = {0, 0, SCI_Q_ADAPTER_NODEID, 0};
+    sci_sequence_t sequence = NULL;
+    void (*barrier)(sci_sequence_t, unsigned int) = SCIStoreBarrier;
     query.data = &number;
     TRY(SCIInitialize, 0);
     TRY(SCIOpen, &desc, 0);
@@ -105,6 +107,9 @@ int calls(unsigned char *bytes)
     TRY(SCIWaitForInterrupt, interrupt, SCI_INFINITE_TIMEOUT, 0);
     TRY(SCIConnectDataInterrupt, desc, &remote, 4, 0, number, 0, 0);
     TRY(SCITriggerDataInterrupt, remote, bytes, 1, 0);
+    SCIStoreBarrier(sequence, 0);
+    barrier(sequence, 0);
+    TRY(SCIStoreBarrier, sequence, 0); /* as before API version 1.10 */
     TRY(SCIClose, desc, 0);
     SCITerminate();
     return TRY(SCIProbeNode, desc, 0, 4, 0) && error == SCI_ERR(0x4000090a);

@@ -4,8 +4,8 @@
  * as they can: the worst new connection and the worst request on one that is there.
  *
  * The product's aim is 100 ms on a machine that has a processor for the daemon. Here others may be
- * at work, so the daemon and those who wait have a high priority, each load is tried several times,
- * the best time counts, and the bar is a multiple. The daemon's own longest step, in processor time,
+ * at work, so the daemon and those who wait have a high priority, each load is tried until the bar
+ * is met, a few times, and the bar is a multiple. The daemon's own longest step, in processor time,
  * is judged as it is. The figures are printed.
  *
  * This holds a bound of the whole: accepting, greeting, turns and ends together, against a real kernel and its
@@ -17,7 +17,9 @@
 #include "base/clock.h"
 #include "users.h"
 
-enum { BAR_MS = 250, STEP_MAX_US = 50000, TRIES = 4, TRY_MS = 1500, ATTACKERS = 6 };
+#define BAR_NS 250000000LL
+
+enum { STEP_MAX_US = 50000, TRIES = 4, TRY_MS = 1500, ATTACKERS = 6 };
 
 static struct daemon daemon_1;
 static pid_t attackers[ATTACKERS];
@@ -120,7 +122,7 @@ static void nobody_waits_long(const char *load, void (*attack)(void), uid_t uid)
     struct worst best = {.connect = INT64_MAX, .request = INT64_MAX};
     begin(attack);
     setpriority(PRIO_PROCESS, 0, -15);
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < TRIES && (best.connect > BAR_NS || best.request > BAR_NS); i++) {
         struct worst worst = wait_as(uid);
         best.connect = worst.connect < best.connect ? worst.connect : best.connect;
         best.request = worst.request < best.request ? worst.request : best.request;
@@ -130,8 +132,8 @@ static void nobody_waits_long(const char *load, void (*attack)(void), uid_t uid)
     print_message("%s, user %u: new connections %.1f ms, requests %.1f ms, longest step %.3f ms\n",
                   load, (unsigned)uid, (double)best.connect / 1e6, (double)best.request / 1e6,
                   (double)best.step / 1e3);
-    assert_in_range(best.connect, 0, BAR_MS * 1000000LL);
-    assert_in_range(best.request, 0, BAR_MS * 1000000LL);
+    assert_in_range(best.connect, 0, BAR_NS);
+    assert_in_range(best.request, 0, BAR_NS);
     assert_in_range(best.step, 0, STEP_MAX_US);
 }
 

@@ -21,12 +21,14 @@ static enum rsm_status import_open(const struct rsm_controller_info *info, struc
         return RSM_ST_INVALID;
     }
     made->base.caps = RSM_CAP_REMOTE_SIGNAL | RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE;
+    tcp_sender_init(&made->sender);
     *port = &made->base;
     return RSM_ST_OK;
 }
 
 static void import_close(struct rsm_port *port)
 {
+    tcp_sender_destroy(&tcp_port_of(port)->sender);
     free(tcp_port_of(port));
 }
 
@@ -40,6 +42,7 @@ static void free_conn(struct tcp_conn *conn)
         close(conn->signals);
     if (conn->socket >= 0)
         tcp_stream_close(conn->socket);
+    pthread_mutex_destroy(&conn->stage.lock);
     pthread_mutex_destroy(&conn->lock);
     explicit_bzero(conn->signal_token, sizeof conn->signal_token);
     free(conn);
@@ -76,7 +79,9 @@ static enum rsm_status import_connect(struct rsm_port *port, const struct rsm_of
     conn->options = &tcp_port_of(port)->options;
     conn->socket = conn->signals = -1;
     atomic_init(&conn->signal_socket, -1);
+    conn->sender = &tcp_port_of(port)->sender;
     pthread_mutex_init(&conn->lock, NULL);
+    pthread_mutex_init(&conn->stage.lock, NULL);
     int cancellable = rsm_cancel_disable();
     enum rsm_status status = connect_by(conn, offer);
     rsm_cancel_enable(cancellable);
@@ -84,6 +89,7 @@ static enum rsm_status import_connect(struct rsm_port *port, const struct rsm_of
         free_conn(conn);
         return status;
     }
+    tcp_sender_start(conn->sender);
     *made = &conn->base;
     return RSM_ST_OK;
 }
@@ -93,6 +99,8 @@ static enum rsm_status import_connect(struct rsm_port *port, const struct rsm_of
 static void import_disconnect(struct rsm_conn *base)
 {
     struct tcp_conn *conn = tcp_conn_of(base);
+    tcp_sender_leave(conn);
+    tcp_drain(conn);
     if (conn->posted)
         (void)tcp_complete(base);
     free_conn(conn);

@@ -14,14 +14,50 @@
 #include "transport/tcp/common/socket.h"
 #include "transport/tcp/common/wire.h"
 
+struct tcp_conn;
+
+/** The thread that sends what connections of a port have collected. */
+struct tcp_sender {
+    pthread_mutex_t lock;
+    pthread_t thread;
+    pid_t process; /**< that has the thread */
+    bool running;  /**< never false again */
+    bool stop;
+    pthread_cond_t wake;      /**< something waits, or stop */
+    pthread_cond_t served;    /**< a connection has been served */
+    struct tcp_conn *waiting; /**< with something to send, in their order */
+    unsigned count;           /**< of them */
+    unsigned in_vain;         /**< that were looked at in a row and could not be served */
+    struct tcp_conn *serving; /**< not in the list meanwhile */
+};
+
 struct tcp_port {
     struct rsm_port base;
     struct tcp_options options;
+    struct tcp_sender sender;
+};
+
+enum { TCP_STAGED_PUT_MAX = 256, TCP_STAGE_BYTES = 4096 };
+
+/** Small writes of a connection that have been collected. */
+struct tcp_stage {
+    pthread_mutex_t lock; /**< of what follows; held for an instant */
+    int64_t last_ns;      /**< when the latest small write was made */
+    unsigned run;         /**< writes before it that followed each other closely */
+    uint32_t used;
+    uint8_t bytes[TCP_STAGE_BYTES];
+
+    /* Under the connection's lock: frames that go into the socket next. */
+    uint32_t out_begin, out_end;
+    uint8_t out[2 * TCP_STAGE_BYTES]; /**< what did not fit into the socket, and all of `bytes` */
 };
 
 struct tcp_conn {
     struct rsm_conn base;
     const struct tcp_options *options; /**< the port's */
+    struct tcp_sender *sender;         /**< the port's */
+    struct tcp_conn *prev, *next;      /**< in the sender's list; under its lock */
+    bool waits;                        /**< is in it */
     struct tcp_address address;        /**< of rsm-tcpd */
     uint64_t grant;
     uint8_t signal_token[TCP_TOKEN_BYTES];
@@ -38,6 +74,8 @@ struct tcp_conn {
     atomic_int signal_socket; /**< -1: not armed */
     uint8_t signal_bytes[TCP_FRAME_BYTES];
     uint32_t signal_got;
+
+    struct tcp_stage stage;
 };
 
 static inline struct tcp_port *tcp_port_of(struct rsm_port *port)
@@ -57,6 +95,8 @@ static inline struct tcp_conn *tcp_conn_of(struct rsm_conn *conn)
  *  RSM_ST_FAULT: the memory cannot be read. */
 enum rsm_status tcp_stream_send(int socket, uint32_t timeout_ms, struct iovec *parts,
                                 unsigned count);
+/** Send what fits into the socket, and count down *left, the bytes of all parts. */
+enum rsm_status tcp_stream_send_some(int socket, struct iovec *parts, unsigned count, size_t *left);
 /** Receive in the same way, until at least @p enough bytes have come. The parts are what is left
  *  then. */
 enum rsm_status tcp_stream_receive(int socket, const struct tcp_options *options,
@@ -67,7 +107,35 @@ enum rsm_status tcp_stream_open(const struct tcp_conn *conn, enum tcp_stream str
 /** End the stream also where a child has the descriptor. */
 void tcp_stream_close(int socket);
 
+/* ------------------------------------------------------------------ stage.c */
+
+void tcp_sender_init(struct tcp_sender *sender);
+/** Start its thread, if there is none and a second processor to run it. */
+void tcp_sender_start(struct tcp_sender *sender);
+/** No connection of the port is left. */
+void tcp_sender_destroy(struct tcp_sender *sender);
+/** The thread no longer has anything to do with the connection. */
+void tcp_sender_leave(struct tcp_conn *conn);
+
+/** Collect a write of at most TCP_STAGED_PUT_MAX bytes, if it is one of many that follow each other
+ *  closely. False: send it. Takes no lock that a send is made under. */
+bool tcp_stage_add(struct tcp_conn *conn, const struct tcp_frame *frame, const void *payload);
+/** Such a write has been sent. */
+void tcp_stage_sent_directly(struct tcp_conn *conn);
+/** Whether something has been collected and not been taken. */
+bool tcp_stage_holds(struct tcp_conn *conn);
+/** What has to be sent before anything else, under the connection's lock. The writes count as under
+ *  way. tcp_stage_taken() follows, when it has been sent, before this is called again. */
+struct iovec tcp_stage_take(struct tcp_conn *conn);
+void tcp_stage_taken(struct tcp_conn *conn);
+
 /* ------------------------------------------------------------------ transfer.c */
+
+/** The stream cannot go on. Writes that have not been waited for are lost, and no other call
+ *  reports it. Under the connection's lock. */
+enum rsm_status tcp_break_off(struct tcp_conn *conn);
+/** Send what has been collected. */
+void tcp_drain(struct tcp_conn *conn);
 
 enum rsm_status tcp_put(struct rsm_conn *conn, uint64_t offset, const void *src, size_t length);
 enum rsm_status tcp_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length);

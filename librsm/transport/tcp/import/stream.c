@@ -58,25 +58,32 @@ static enum rsm_status await(int socket, short events, int64_t deadline)
 
 /* ------------------------------------------------------------------ sends and receives */
 
+enum rsm_status tcp_stream_send_some(int socket, struct iovec *parts, unsigned count, size_t *left)
+{
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+    while (*left > 0) {
+        ssize_t sent = sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent >= 0)
+            *left = advance(parts, count, (size_t)sent);
+        else if (errno == EAGAIN)
+            return RSM_ST_OK;
+        else if (errno != EINTR)
+            return status_of_stream(errno);
+    }
+    return RSM_ST_OK;
+}
+
 enum rsm_status tcp_stream_send(int socket, uint32_t timeout_ms, struct iovec *parts,
                                 unsigned count)
 {
-    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
     size_t left = advance(parts, count, 0);
-    while (left > 0) {
-        ssize_t sent = sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (sent >= 0) {
-            left = advance(parts, count, (size_t)sent);
-            continue;
-        }
-        enum rsm_status status = errno == EINTR ? RSM_ST_OK
-                                 : errno == EAGAIN
-                                     ? await(socket, POLLOUT, rsm_deadline(timeout_ms))
-                                     : status_of_stream(errno);
-        if (status != RSM_ST_OK)
-            return status;
+    enum rsm_status status = tcp_stream_send_some(socket, parts, count, &left);
+    while (status == RSM_ST_OK && left > 0) {
+        status = await(socket, POLLOUT, rsm_deadline(timeout_ms));
+        if (status == RSM_ST_OK)
+            status = tcp_stream_send_some(socket, parts, count, &left);
     }
-    return RSM_ST_OK;
+    return status;
 }
 
 /* An answer comes soon or takes long: poll the socket for a while, and sleep then. */

@@ -34,11 +34,9 @@ static enum rsm_status state_of(struct tcp_conn *conn)
     return (enum rsm_status)atomic_load_explicit(&conn->broken, memory_order_acquire);
 }
 
-/* The stream cannot go on. Writes that have not been waited for are lost, and no
- * other call reports it. */
-static enum rsm_status break_off(struct tcp_conn *conn)
+enum rsm_status tcp_break_off(struct tcp_conn *conn)
 {
-    if (conn->dirty)
+    if (conn->dirty || tcp_stage_holds(conn))
         rsm_conn_failed(&conn->base);
     conn->dirty = false;
     atomic_store_explicit(&conn->broken, RSM_ST_ABORTED, memory_order_release);
@@ -51,11 +49,14 @@ static struct iovec frame_part(const struct tcp_frame *frame, uint8_t bytes[TCP_
     return (struct iovec){bytes, TCP_FRAME_BYTES};
 }
 
-/* Send frames. If the memory of one cannot be read, what follows in the stream is undefined. */
+/* Send frames. The first part is left free for what has been collected. If the memory of a frame
+ * cannot be read, what follows in the stream is undefined. */
 static enum rsm_status send_parts(struct tcp_conn *conn, struct iovec *parts, unsigned count)
 {
+    parts[0] = tcp_stage_take(conn);
     enum rsm_status status = tcp_stream_send(conn->socket, conn->options->timeout_ms, parts, count);
-    return status == RSM_ST_OK ? RSM_ST_OK : break_off(conn);
+    tcp_stage_taken(conn);
+    return status == RSM_ST_OK ? RSM_ST_OK : tcp_break_off(conn);
 }
 
 /* ------------------------------------------------------------------ writes */
@@ -66,15 +67,30 @@ struct batch {
     unsigned count; /* frames */
     unsigned parts;
     uint8_t head[BATCH + 1][TCP_FRAME_BYTES];
-    struct iovec part[2 * BATCH + 1];
+    struct iovec part[2 * BATCH + 2];
 };
+
+static void batch_empty(struct batch *batch)
+{
+    batch->count = 0;
+    batch->parts = 1; /* see send_parts() */
+}
+
+/* Take the connection for it. */
+static enum rsm_status batch_begin(struct batch *batch, struct tcp_conn *conn, int *cancellable)
+{
+    batch->conn = conn;
+    batch_empty(batch);
+    *cancellable = begin(conn);
+    return state_of(conn);
+}
 
 static enum rsm_status batch_send(struct batch *batch)
 {
     enum rsm_status status = RSM_ST_OK;
-    if (batch->parts > 0)
+    if (batch->parts > 1)
         status = send_parts(batch->conn, batch->part, batch->parts);
-    batch->count = batch->parts = 0;
+    batch_empty(batch);
     return status;
 }
 
@@ -85,6 +101,14 @@ static void batch_add(struct batch *batch, const struct tcp_frame *frame, const 
         batch->part[batch->parts++] = (struct iovec){(void *)(uintptr_t)payload, frame->length};
 }
 
+static struct tcp_frame write_frame(uint64_t offset, size_t length, unsigned width)
+{
+    return (struct tcp_frame){.type = width != 0 ? TCP_PUT_ELEMS : TCP_PUT,
+                              .width = (uint8_t)width,
+                              .length = (uint32_t)length,
+                              .offset = offset};
+}
+
 /* One transfer, in frames of bounded length. */
 static enum rsm_status batch_write(struct batch *batch, uint64_t offset, const void *src,
                                    size_t length, unsigned width)
@@ -92,10 +116,7 @@ static enum rsm_status batch_write(struct batch *batch, uint64_t offset, const v
     enum rsm_status status = RSM_ST_OK;
     for (size_t done = 0; done < length && status == RSM_ST_OK;) {
         size_t part = length - done < TCP_PAYLOAD_MAX ? length - done : TCP_PAYLOAD_MAX;
-        const struct tcp_frame frame = {.type = width != 0 ? TCP_PUT_ELEMS : TCP_PUT,
-                                        .width = (uint8_t)width,
-                                        .length = (uint32_t)part,
-                                        .offset = offset + done};
+        const struct tcp_frame frame = write_frame(offset + done, part, width);
         batch_add(batch, &frame, (const uint8_t *)src + done);
         done += part;
         if (batch->count == BATCH)
@@ -104,21 +125,36 @@ static enum rsm_status batch_write(struct batch *batch, uint64_t offset, const v
     return status;
 }
 
+/* Whether a small write goes out with others, later. */
+static bool collect(struct tcp_conn *conn, uint64_t offset, const void *src, size_t length,
+                    unsigned width)
+{
+    const struct tcp_frame frame = write_frame(offset, length, width);
+    if (state_of(conn) != RSM_ST_OK)
+        return false;
+    int cancellable = rsm_cancel_disable();
+    bool collected = tcp_stage_add(conn, &frame, src);
+    rsm_cancel_enable(cancellable);
+    return collected;
+}
+
 /* A failure of an earlier write is counted, one of this write returned. */
 static enum rsm_status write_bytes(struct rsm_conn *base, uint64_t offset, const void *src,
                                    size_t length, unsigned width)
 {
     struct tcp_conn *conn = tcp_conn_of(base);
     struct batch batch;
-    batch.conn = conn;
-    batch.count = batch.parts = 0;
-    int cancellable = begin(conn);
-    enum rsm_status status = state_of(conn);
+    int cancellable;
+    if (length <= TCP_STAGED_PUT_MAX && collect(conn, offset, src, length, width))
+        return RSM_ST_OK;
+    enum rsm_status status = batch_begin(&batch, conn, &cancellable);
     if (status == RSM_ST_OK)
         status = batch_write(&batch, offset, src, length, width);
     if (status == RSM_ST_OK)
         status = batch_send(&batch);
     conn->dirty |= status == RSM_ST_OK;
+    if (length <= TCP_STAGED_PUT_MAX)
+        tcp_stage_sent_directly(conn);
     end(conn, cancellable);
     return status;
 }
@@ -141,10 +177,8 @@ enum rsm_status tcp_putv(struct rsm_conn *base, const struct rsm_transfer *vec, 
 {
     struct tcp_conn *conn = tcp_conn_of(base);
     struct batch batch;
-    batch.conn = conn;
-    batch.count = batch.parts = 0;
-    int cancellable = begin(conn);
-    enum rsm_status status = state_of(conn);
+    int cancellable;
+    enum rsm_status status = batch_begin(&batch, conn, &cancellable);
     for (unsigned i = 0; i < count && status == RSM_ST_OK; i++)
         status = batch_write(&batch, vec[i].remote, vec[i].local, vec[i].length, 0);
     if (status == RSM_ST_OK)
@@ -163,11 +197,11 @@ static enum rsm_status take_done(struct tcp_conn *conn)
     uint8_t bytes[TCP_FRAME_BYTES];
     struct iovec part = {bytes, sizeof bytes};
     if (tcp_stream_receive(conn->socket, conn->options, &part, 1, sizeof bytes) != RSM_ST_OK)
-        return break_off(conn);
+        return tcp_break_off(conn);
     struct tcp_frame done = tcp_frame_decode(bytes);
     if (!tcp_reply_is_sound(&done) || done.type != TCP_DONE || done.id != conn->id ||
         done.status != RSM_ST_OK)
-        return break_off(conn);
+        return tcp_break_off(conn);
     if (done.offset != conn->failed)
         rsm_conn_failed(&conn->base);
     conn->failed = done.offset;
@@ -189,11 +223,9 @@ enum rsm_status tcp_complete(struct rsm_conn *base)
 {
     struct tcp_conn *conn = tcp_conn_of(base);
     struct batch batch;
-    batch.conn = conn;
-    batch.count = batch.parts = 0;
-    int cancellable = begin(conn);
-    enum rsm_status status = state_of(conn);
-    if (status == RSM_ST_OK && (conn->dirty || conn->posted))
+    int cancellable;
+    enum rsm_status status = batch_begin(&batch, conn, &cancellable);
+    if (status == RSM_ST_OK && (conn->dirty || conn->posted || tcp_stage_holds(conn)))
         status = flush(&batch);
     end(conn, cancellable);
     return status;
@@ -204,16 +236,23 @@ enum rsm_status tcp_put_complete(struct rsm_conn *base, uint64_t offset, const v
 {
     struct tcp_conn *conn = tcp_conn_of(base);
     struct batch batch;
-    batch.conn = conn;
-    batch.count = batch.parts = 0;
-    int cancellable = begin(conn);
-    enum rsm_status status = state_of(conn);
+    int cancellable;
+    enum rsm_status status = batch_begin(&batch, conn, &cancellable);
     if (status == RSM_ST_OK)
         status = batch_write(&batch, offset, src, length, 0);
     if (status == RSM_ST_OK)
         status = flush(&batch);
     end(conn, cancellable);
     return status;
+}
+
+void tcp_drain(struct tcp_conn *conn)
+{
+    struct iovec part;
+    int cancellable = begin(conn);
+    if (state_of(conn) == RSM_ST_OK)
+        (void)send_parts(conn, &part, 1);
+    end(conn, cancellable);
 }
 
 /* The stream is in order, and rsm-tcpd carries it out so. */
@@ -232,11 +271,11 @@ enum rsm_status tcp_post(struct rsm_conn *base, bool coalesce)
     struct tcp_conn *conn = tcp_conn_of(base);
     uint8_t bytes[TCP_FRAME_BYTES];
     const struct tcp_frame frame = {.type = TCP_SIGNAL, .flags = coalesce ? TCP_FLAG_COALESCED : 0};
-    struct iovec part = frame_part(&frame, bytes);
+    struct iovec parts[2] = {[1] = frame_part(&frame, bytes)};
     int cancellable = begin(conn);
     enum rsm_status status = state_of(conn);
     if (status == RSM_ST_OK)
-        status = send_parts(conn, &part, 1);
+        status = send_parts(conn, parts, 2);
     conn->posted |= status == RSM_ST_OK;
     end(conn, cancellable);
     return status;
@@ -271,16 +310,16 @@ static enum rsm_status take_data(struct reader *r)
     struct iovec parts[] = {{bytes, sizeof bytes}, {to, length}};
     unsigned count = r->under_way == 1 ? 2 : 1;
     if (tcp_stream_receive(conn->socket, conn->options, parts, count, sizeof bytes) != RSM_ST_OK)
-        return break_off(conn);
+        return tcp_break_off(conn);
     struct tcp_frame reply = tcp_frame_decode(bytes);
     if (!tcp_reply_is_sound(&reply) || reply.type != TCP_DATA || reply.id != r->read[r->next].id ||
         (reply.status == RSM_ST_OK && reply.length != length))
-        return break_off(conn);
+        return tcp_break_off(conn);
     if (reply.status != RSM_ST_OK && r->failed == RSM_ST_OK)
         r->failed = refused(reply.status);
     if (reply.status == RSM_ST_OK &&
         tcp_stream_receive(conn->socket, conn->options, parts, 2, SIZE_MAX) != RSM_ST_OK)
-        return break_off(conn);
+        return tcp_break_off(conn);
     r->next = (r->next + 1) % WINDOW;
     r->under_way--;
     return RSM_ST_OK;
@@ -301,12 +340,12 @@ static enum rsm_status ask(struct reader *r, uint64_t offset, uint8_t *to, uint3
                                     .length = length,
                                     .offset = offset,
                                     .id = ++conn->id};
-    struct iovec part = frame_part(&frame, bytes);
+    struct iovec parts[2] = {[1] = frame_part(&frame, bytes)};
     unsigned place = (r->next + r->under_way++) % WINDOW;
     r->read[place].to = to;
     r->read[place].length = length;
     r->read[place].id = conn->id;
-    return send_parts(conn, &part, 1);
+    return send_parts(conn, parts, 2);
 }
 
 static enum rsm_status read_bytes(struct reader *r, uint64_t offset, void *dst, size_t length,

@@ -33,6 +33,7 @@ static void make_links(struct node *node)
         link->version = 1;
         link->up_ms = i % 2 != 0 ? UINT64_C(86400000) * 999 + 3600000 * 23 : 0;
         link->failure_ms = i % 3 != 0 ? UINT64_C(86400000) * 500 + 3600000 * 11 : 0;
+        link->expires = i % 5 != 0 ? UINT64_C(1795608000) : 0;
         link->sent_bytes = link->received_bytes = UINT64_MAX - 1;
         snprintf(link->address, sizeof link->address, "2001:0db8:85a3:08d3:1319:8a2e:%04x:7348", i);
         snprintf(link->text, sizeof link->text, "%s", i % 4 == 1 ? LONG_TEXT : "");

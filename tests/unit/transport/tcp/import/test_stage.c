@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Small writes that are collected. The test is rsm-tcpd at the other end of a pair of sockets. */
+#include "cases.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "transport/tcp/import/import.h"
+
+enum { RUN = 40, WAIT_MS = 5000, MANY = 4000 };
+
+static const struct tcp_options options = {.timeout_ms = 2000};
+
+struct pair {
+    struct tcp_conn conn;
+    int peer;
+};
+
+static struct tcp_sender sender;
+
+static void pair_open(struct pair *pair)
+{
+    int ends[2];
+    memset(pair, 0, sizeof *pair);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    pair->conn.options = &options;
+    pair->conn.sender = &sender;
+    pair->conn.socket = ends[0];
+    pair->peer = ends[1];
+    pthread_mutex_init(&pair->conn.lock, NULL);
+    pthread_mutex_init(&pair->conn.stage.lock, NULL);
+}
+
+static void pair_close(struct pair *pair)
+{
+    tcp_sender_leave(&pair->conn);
+    pthread_mutex_destroy(&pair->conn.lock);
+    pthread_mutex_destroy(&pair->conn.stage.lock);
+    close(pair->conn.socket);
+    close(pair->peer);
+}
+
+/* One with a thread even on a single processor, where tcp_sender_start() starts none. */
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&sender, 0, sizeof sender);
+    tcp_sender_init(&sender);
+    tcp_sender_start(&sender);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tcp_sender_destroy(&sender);
+    return 0;
+}
+
+#define STAGE_TEST(name) TEST_BETWEEN(name, set_up, tear_down)
+
+static bool collects(void)
+{
+    return sysconf(_SC_NPROCESSORS_ONLN) > 1;
+}
+
+/* The next frame at the peer, whose payload is a word. */
+static struct tcp_frame arrived(struct pair *pair, uint64_t *word)
+{
+    uint8_t bytes[TCP_FRAME_BYTES + sizeof *word];
+    size_t got = 0, wanted = TCP_FRAME_BYTES;
+    struct tcp_frame frame = {0};
+    while (got < wanted) {
+        struct pollfd readable = {.fd = pair->peer, .events = POLLIN};
+        assert_int_equal(poll(&readable, 1, WAIT_MS), 1);
+        ssize_t more = recv(pair->peer, bytes + got, wanted - got, 0);
+        assert_true(more > 0);
+        got += (size_t)more;
+        if (got == TCP_FRAME_BYTES) {
+            frame = tcp_frame_decode(bytes);
+            if (frame.type == TCP_PUT)
+                wanted += frame.length;
+        }
+    }
+    assert_true(wanted <= sizeof bytes);
+    memcpy(word, bytes + TCP_FRAME_BYTES, sizeof *word);
+    return frame;
+}
+
+static size_t staged(struct pair *pair)
+{
+    pthread_mutex_lock(&pair->conn.stage.lock);
+    size_t used = pair->conn.stage.used;
+    pthread_mutex_unlock(&pair->conn.stage.lock);
+    return used;
+}
+
+/* Puts follow each other closely, whatever the machine does. */
+static void put_closely(struct pair *pair, uint64_t word)
+{
+    pair->conn.stage.last_ns = INT64_MAX / 2;
+    assert_int_equal(tcp_put(&pair->conn.base, word * sizeof word, &word, sizeof word), RSM_ST_OK);
+}
+
+STAGE_TEST(all_arrive_in_their_order)
+{
+    struct pair pair;
+    pair_open(&pair);
+    for (uint64_t i = 0; i < RUN; i++)
+        put_closely(&pair, i);
+    for (uint64_t i = 0; i < RUN; i++) {
+        uint64_t word;
+        assert_int_equal(arrived(&pair, &word).offset, i * sizeof word);
+        assert_int_equal(word, i);
+    }
+    pair_close(&pair);
+}
+
+STAGE_TEST(the_first_of_a_run_go_out_by_themselves)
+{
+    struct pair pair;
+    uint64_t word;
+    pair_open(&pair);
+    word = 1;
+    assert_int_equal(tcp_put(&pair.conn.base, 8, &word, sizeof word), RSM_ST_OK);
+    put_closely(&pair, 2);
+    assert_int_equal(staged(&pair), 0);
+    arrived(&pair, &word);
+    arrived(&pair, &word);
+    assert_int_equal(word, 2);
+    pthread_mutex_lock(&pair.conn.lock); /* the thread cannot have the connection */
+    if (collects()) {
+        put_closely(&pair, 3);
+        assert_int_equal(staged(&pair), TCP_FRAME_BYTES + sizeof word);
+    }
+    pthread_mutex_unlock(&pair.conn.lock);
+    pair.conn.stage.last_ns = 0; /* a pause */
+    assert_int_equal(tcp_put(&pair.conn.base, 32, &word, sizeof word), RSM_ST_OK);
+    assert_int_equal(staged(&pair), 0);
+    pair_close(&pair);
+}
+
+/* What is sent by itself takes along what was collected before it. */
+STAGE_TEST(nothing_overtakes)
+{
+    struct pair pair;
+    uint64_t word;
+    uint8_t large[TCP_STAGED_PUT_MAX + 1] = {0};
+    pair_open(&pair);
+    for (int round = 0; round < RUN; round++) {
+        for (uint64_t i = 0; i < 5; i++)
+            put_closely(&pair, i);
+        assert_int_equal(tcp_post(&pair.conn.base, false), RSM_ST_OK);
+        for (uint64_t i = 0; i < 5; i++) {
+            assert_int_equal(arrived(&pair, &word).type, TCP_PUT);
+            assert_int_equal(word, i);
+        }
+        assert_int_equal(arrived(&pair, &word).type, TCP_SIGNAL);
+    }
+    put_closely(&pair, 7);
+    assert_int_equal(tcp_put(&pair.conn.base, 0, large, sizeof large), RSM_ST_OK);
+    assert_int_equal(arrived(&pair, &word).offset, 7 * sizeof word);
+    uint8_t bytes[TCP_FRAME_BYTES];
+    assert_int_equal(recv(pair.peer, bytes, sizeof bytes, 0), sizeof bytes);
+    assert_int_equal(tcp_frame_decode(bytes).length, sizeof large);
+    pair_close(&pair);
+}
+
+/* A barrier waits for what was collected, too: a FLUSH follows it. */
+STAGE_TEST(a_barrier_knows_of_it)
+{
+    struct pair pair;
+    uint64_t word;
+    pair_open(&pair);
+    for (uint64_t i = 0; i < 3; i++)
+        put_closely(&pair, i);
+    pair.conn.dirty = false; /* as if those before had been waited for */
+    uint8_t done[TCP_FRAME_BYTES];
+    const struct tcp_frame reply = {.type = TCP_DONE, .id = 1};
+    tcp_frame_encode(&reply, done);
+    assert_int_equal(send(pair.peer, done, sizeof done, 0), sizeof done);
+    if (!collects())
+        pair.conn.dirty = true;
+    assert_int_equal(tcp_complete(&pair.conn.base), RSM_ST_OK);
+    for (uint64_t i = 0; i < 3; i++)
+        assert_int_equal(arrived(&pair, &word).type, TCP_PUT);
+    if (pair.conn.id == 1)
+        assert_int_equal(arrived(&pair, &word).type, TCP_FLUSH);
+    pair_close(&pair);
+}
+
+/* Whether what has been collected is taken, before long. */
+static bool is_taken(struct pair *pair)
+{
+    for (int64_t end = rsm_clock_ms() + 50; rsm_clock_ms() < end; usleep(100))
+        if (staged(pair) == 0)
+            return true;
+    return false;
+}
+
+/* A peer that reads nothing: others are served meanwhile, and all arrives when it reads again. */
+STAGE_TEST(a_peer_that_stops_delays_nobody)
+{
+    struct pair stuck, other;
+    uint64_t word;
+    int small = 1;
+    pair_open(&stuck);
+    pair_open(&other);
+    assert_int_equal(setsockopt(stuck.conn.socket, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
+    uint64_t sent = 0;
+    while (collects() && sent < MANY && is_taken(&stuck))
+        put_closely(&stuck, sent++);
+    for (uint64_t i = 0; i < RUN; i++) {
+        put_closely(&other, i);
+        int64_t start = rsm_clock_ms();
+        assert_int_equal(arrived(&other, &word).type, TCP_PUT);
+        assert_true(rsm_clock_ms() - start < options.timeout_ms);
+        assert_int_equal(word, i);
+    }
+    for (uint64_t i = 0; i < sent; i++) {
+        assert_int_equal(arrived(&stuck, &word).type, TCP_PUT);
+        assert_int_equal(word, i);
+    }
+    pair_close(&stuck);
+    pair_close(&other);
+}
+
+/* Writes that were collected and are lost with their connection are counted. */
+STAGE_TEST(lost_writes_are_reported)
+{
+    struct pair pair;
+    pair_open(&pair);
+    for (uint64_t i = 0; i < RUN; i++)
+        put_closely(&pair, i);
+    shutdown(pair.peer, SHUT_RDWR);
+    enum rsm_status status = RSM_ST_OK;
+    for (int64_t end = rsm_clock_ms() + WAIT_MS; status == RSM_ST_OK && rsm_clock_ms() < end;) {
+        uint64_t word = 1;
+        pair.conn.stage.last_ns = INT64_MAX / 2;
+        status = tcp_put(&pair.conn.base, 0, &word, sizeof word);
+    }
+    assert_int_equal(status, RSM_ST_ABORTED);
+    assert_int_equal(rsm_conn_failures(&pair.conn.base), 1);
+    assert_int_equal(tcp_complete(&pair.conn.base), RSM_ST_ABORTED);
+    pair_close(&pair);
+}
+
+/* A disconnect sends what has been collected. */
+STAGE_TEST(a_disconnect_leaves_nothing_behind)
+{
+    struct pair pair;
+    uint64_t word;
+    pair_open(&pair);
+    for (uint64_t i = 0; i < RUN; i++)
+        put_closely(&pair, i);
+    tcp_sender_leave(&pair.conn);
+    tcp_drain(&pair.conn);
+    for (uint64_t i = 0; i < RUN; i++)
+        assert_int_equal(arrived(&pair, &word).offset, i * sizeof word);
+    pair_close(&pair);
+}
