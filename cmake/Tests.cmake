@@ -24,7 +24,7 @@ endif()
 
 # The label `thorough` is of what `./dev test` leaves to `./dev test all`: it takes much of the processors' time, and
 # something much like it runs in `./dev test`.
-set(RSM_THOROUGH "^(unit.pageswap.hammer.(mprotect|user-mode)|conformance.direct.transport_peek(counts|later|sig)|mapping.defect-(9|11).explore|mapping.explore|mapping.(shm|fake).nobody.(mirror|thread)|mapping.shm.twin|kills.hosts.peekmap|solaris.rsm-cc-clang)$")
+set(RSM_THOROUGH "^(unit.pageswap.hammer.(mprotect|user-mode)|conformance.direct.transport_peek(counts|later|sig)|conformance.tcp-tls-direct.D|mapping.defect-(9|11).explore|mapping.explore|mapping.(shm|fake).nobody.(mirror|thread)|mapping.shm.twin|kills.hosts.peekmap|solaris.rsm-cc-clang)$")
 
 # What takes longest, in seconds: ctest starts it first where it has no times of a run before, so that nothing long is
 # left for the end.

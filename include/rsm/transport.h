@@ -181,6 +181,10 @@ struct rsm_controller_info {
     /** The host of this node's address in rsm.conf, or "" where none is configured: with it the
      *  file can be the same on all nodes. */
     const char *address;
+    /** Whether no other host can read or change what the nodes' daemons send each other, as far as
+     *  rsm.conf says: their links are encrypted, or stay on one host. Offers travel by them, so a
+     *  secret in an offer is one only then. False in applications. */
+    bool links_private;
 };
 
 /** Limits and abilities of a port, in the units that the APIs report. */

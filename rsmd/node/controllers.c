@@ -32,6 +32,12 @@ void rsmd_controllers_limit_users(const struct rsmd_node *node)
     limit_users(node, controller);
 }
 
+/* MUNGE proves who a node is, and leaves what follows as it is. */
+static bool has_private_links(const struct rsmd_conf *conf)
+{
+    return conf->auth != RSMD_AUTH_MUNGE || !rsmd_conf_has_address(conf);
+}
+
 static enum rsm_status open_port(const struct rsmd_node *node, struct rsmd_controller *controller)
 {
     struct rsm_controller_info info = {.name = controller->name,
@@ -39,7 +45,8 @@ static enum rsm_status open_port(const struct rsmd_node *node, struct rsmd_contr
                                        .options = controller->options,
                                        .peer_timeout_ms = node->conf.peer_timeout_ms,
                                        .node = node->id,
-                                       .address = rsmd_conf_address(&node->conf, node->id)};
+                                       .address = rsmd_conf_address(&node->conf, node->id),
+                                       .links_private = has_private_links(&node->conf)};
     enum rsm_status status = rsmcore_node_port_open(controller->ops, &info, &controller->port);
     if (status != RSM_ST_OK)
         return status;
@@ -186,7 +193,8 @@ void rsmd_controllers_look(const struct rsmd_conf *conf, struct rsmd_conf_errors
                                            .device = controller->device,
                                            .options = controller->options,
                                            .peer_timeout_ms = conf->peer_timeout_ms,
-                                           .address = ""};
+                                           .address = "",
+                                           .links_private = has_private_links(conf)};
         if (ops == NULL || ops->check == NULL)
             continue;
         rsmcore_log_keep(said, sizeof said);

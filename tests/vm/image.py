@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 
 from common import Missing, replace
-from kernel import DISK_MODULES, MODULES, ON_DEMAND
+from kernel import DISK_MODULES, MODULES, ON_DEMAND, RXE_MODULES
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -200,14 +200,15 @@ def system(kernel, processor):
         archive.program(library)
     archive.text("/etc/passwd", "root:x:0:0:root:/:/bin/bash\n"
                                 "daemon:x:1:1:daemon:/:/bin/false\n"
+                                "rsm-tcpd:x:100:100:rsm-tcpd:/:/bin/false\n"
                                 "nobody:x:65534:65534:nobody:/:/bin/false\n")
-    archive.text("/etc/group", "root:x:0:\ndaemon:x:1:\nnogroup:x:65534:\n")
+    archive.text("/etc/group", "root:x:0:\ndaemon:x:1:\nrsm-tcpd:x:100:\nnogroup:x:65534:\n")
     archive.text("/etc/hosts", "127.0.0.1 localhost\n10.9.0.1 node1\n10.9.0.2 node2\n")
     archive.text("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
     if processor.sysroot: # no modules are needed there
         archive.text("/lab/modules/order", "")
         return archive
-    loaded = add_modules(archive, kernel.modules(MODULES))
+    loaded = add_modules(archive, kernel.modules(MODULES + (RXE_MODULES if kernel.has_rxe() else [])))
     add_modules(archive, kernel.modules(ON_DEMAND))
     archive.text("/lab/modules/order", "".join(name + "\n" for name in loaded))
     return archive

@@ -5,14 +5,19 @@ import glob
 import lzma
 import os
 import re
+import shutil
 import struct
 import subprocess
 import zlib
 
 from common import Missing, newer, replace
 
-# Of a machine. crc32_generic: rdma_rxe asks for "crc32" by name, so no dependency is recorded.
-MODULES = ["veth", "sch_netem", "crc32_generic", "rdma_rxe", "rdma_ucm", "virtio_pci", "virtio_net"]
+# Of a machine.
+MODULES = ["veth", "sch_netem", "virtio_pci", "virtio_net"]
+# Of soft-RoCE, where the kernel has it. rdma_rxe asks for "crc32" by name, so no dependency is recorded.
+RXE_MODULES = ["crc32_generic", "rdma_rxe", "rdma_ucm"]
+# Debian's kernels for clouds, which have no soft-RoCE: part of their versions.
+CLOUD = "cloud"
 # Of one that has its system on a disk, and the rest of the modules there.
 DISK_MODULES = ["virtio_pci", "virtio_blk", "ext4", "crc32c_generic"]
 # There for scripts that load them.
@@ -69,6 +74,11 @@ def unpack(image, name):
         # Behind the frame lies its unpacked size.
         elf = subprocess.run(["zstd", "-dcq"], input=payload[:-4], stdout=subprocess.PIPE,
                              check=False).stdout
+    elif payload.startswith(b"\x02\x21\x4c\x18"):
+        if not shutil.which("lz4"):
+            raise Missing("lz4 is not installed (package lz4)")
+        elf = subprocess.run(["lz4", "-dcq"], input=payload[:-4], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, check=False).stdout
     elif payload.startswith(b"\x1f\x8b"):
         elf = zlib.decompressobj(31).decompress(payload)
     else:
@@ -105,17 +115,24 @@ def of_sysroot(sysroot):
     return Image(os.path.basename(image)[len("vmlinuz-"):], image, sysroot)
 
 
-def choose(prefix, cache):
-    """The kernel to boot: the first candidate, or the first of a series such as "6.12"."""
+def is_wanted(version, wanted):
+    """Whether it is of this series, such as "6.12", or one for clouds. All are of the series ""."""
+    if wanted == CLOUD:
+        return CLOUD in version.split("-")
+    return not wanted or (version + ".").startswith(wanted + ".")
+
+
+def choose(wanted, cache):
+    """The kernel to boot: the first candidate that is wanted. All but those for clouds must have soft-RoCE."""
     refused = []
     for kernel in candidates(cache):
-        if prefix and not (kernel.version + ".").startswith(prefix + "."):
+        if not is_wanted(kernel.version, wanted):
             continue
         if not os.access(kernel.image, os.R_OK):
             refused.append(f"{kernel.image} is not readable")
-        elif not kernel.has_rxe():
+        elif wanted != CLOUD and not kernel.has_rxe():
             refused.append(f"kernel {kernel.version} has no module rdma_rxe")
         else:
             return kernel
-    wanted = f"kernel {prefix}" if prefix else "kernel (package linux-image-amd64)"
-    raise Missing("; ".join(refused) or f"there is no {wanted}; ./dev lab fetches one")
+    name = f"kernel {wanted}" if wanted else "kernel (package linux-image-amd64)"
+    raise Missing("; ".join(refused) or f"there is no {name}; ./dev lab fetches one")

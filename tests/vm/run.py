@@ -44,7 +44,8 @@ BRIDGE_VECTORS = 9
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--kernel", default=os.environ.get("RSM_LAB_KERNEL", ""),
-                        help='series to boot, e.g. "6.12"; default: the newest that is installed')
+                        help='series to boot, e.g. "6.12", or "cloud": Debian\'s for clouds, without soft-RoCE; '
+                             'default: the newest that is installed')
     parser.add_argument("--machines", type=int, choices=[1, 2, 3], default=1,
                         help="three: the middle one has a bridge and a network to each other one")
     parser.add_argument("--smp", type=int, default=2, help="processors of a machine")
@@ -99,7 +100,7 @@ def arguments():
 def required(options):
     """Whether a lab that cannot run is a failure. A second kernel is so only where asked for."""
     if options.kernel:
-        series = "".join(c for c in options.kernel if c.isdigit())
+        series = "".join(c for c in options.kernel.upper() if c.isalnum())
         return os.environ.get(f"RSM_LAB_KERNEL{series}_REQUIRED") == "1"
     return os.environ.get("RSM_LAB_REQUIRED") == "1"
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """page.py PAGE SAMPLE FOLDER: what a reader of doc/two-hosts.md types, for a test that does the same.
 
-FOLDER/steps gets a line for each command of the page's blocks of sh: the host that it runs on (alpha, beta or
-both), whether it is left running (leave), gets what the other host has printed last (paste) or neither (wait), what it
-prints (texts between bars, or -), and the command, separated by tabs. A comment after a command has clauses, separated by
-semicolons: `on HOST`, `leave it running`, `copy what it prints`, `paste that`, `prints TEXT`. Anything else in a comment is
-an error, as the test would not know what it means, except behind values that readers replace by theirs. The page's block
-of ini must be the configuration SAMPLE without its comments.
+FOLDER/steps gets a line for each command of the page's blocks of sh above the heading that begins with "RDMA", FOLDER/rdma
+for those below it: the host that it runs on (alpha, beta or both), whether it is left running (leave), gets what the
+other host has printed last (paste) or neither (wait), what it prints (texts between bars, or -), and the command,
+separated by tabs. A comment after a command has clauses, separated by semicolons: `on HOST`, `leave it running`,
+`copy what it prints`, `paste that`, `prints TEXT`. Anything else in a comment is an error, as the test would not know what
+it means, except behind values that readers replace by theirs. The page's block of ini must be the configuration SAMPLE
+without its comments.
 """
 
 import re
@@ -46,14 +47,18 @@ def main():
         page = file.read()
     with open(sys.argv[2], encoding="utf-8") as file:
         sample = file.read()
-    steps = [step(line) for block in blocks(page, "sh") for line in block.splitlines() if line.strip()]
+    above, heading, below = page.partition("\n## RDMA")
+    if not heading:
+        sys.exit(f"page.py: {sys.argv[1]} has no section RDMA")
     (configuration,) = blocks(page, "ini")
     if without_comments(configuration) != without_comments(sample):
         sys.exit(f"page.py: {sys.argv[1]} shows another configuration than {sys.argv[2]}")
-    if len(steps) < 10:
-        sys.exit(f"page.py: only {len(steps)} commands in {sys.argv[1]}")
-    with open(f"{sys.argv[3]}/steps", "w", encoding="utf-8") as file:
-        file.write("".join(line + "\n" for line in steps))
+    for name, part in (("steps", above), ("rdma", below)):
+        steps = [step(line) for block in blocks(part, "sh") for line in block.splitlines() if line.strip()]
+        if len(steps) < 10:
+            sys.exit(f"page.py: only {len(steps)} commands for {name} in {sys.argv[1]}")
+        with open(f"{sys.argv[3]}/{name}", "w", encoding="utf-8") as file:
+            file.write("".join(line + "\n" for line in steps))
 
 
 if __name__ == "__main__":

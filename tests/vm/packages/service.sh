@@ -60,7 +60,7 @@ apt-get -qq install munge gcc >/dev/null
 useradd --create-home reader
 userdel --remove reader
 unowned >/tmp/before
-packages=(librsm2 librsm2-verbs librsm2-ntb librsm-dev librsm-solaris1 librsm-solaris-dev libsisci1 libsisci-dev rsmd rsm-tools sisci-tools librsm-doc)
+packages=(librsm2 librsm2-tcp librsm2-verbs librsm2-ntb librsm-dev librsm-solaris1 librsm-solaris-dev libsisci1 libsisci-dev rsmd rsm-tools sisci-tools librsm-doc)
 files=()
 for name in "${packages[@]}"; do
     files+=("$(echo /packages/before/"${name}"_*.deb)")

@@ -50,8 +50,11 @@ disk() {
 
 names=$(for package in "$packages"/*.deb; do dpkg-deb -f "$package" Package; done | grep -v -e -dkms -e -dbgsym)
 depends=$(for package in "$packages"/*.deb; do dpkg-deb -f "$package" Depends Recommends; done)
-system=$(kept debian "$release" "$kernel")
-repository=$(kept repository "$depends" "$(cat "$packages"/*.deb | sha256sum)")
+case $kernel in
+*-cloud-*) system=$(kept cloud "$release" "$kernel" "$host") ;;
+*) system=$(kept debian "$release" "$kernel" "$host") ;;
+esac
+repository=$(kept repository "$depends" "$beside" "$(cat "$packages"/*.deb | sha256sum)")
 if [ -e "$system" ] && [ -e "$repository" ]; then
     echo "$system"
     echo "$repository"

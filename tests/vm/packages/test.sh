@@ -4,6 +4,7 @@
 # test.sh RUN_OPTIONS... SCRIPT: run SCRIPT in lab machines that run systemd, with the packages of build/package
 # ($RSM_PACKAGES) in /packages/new, the same as release 1.0.0-0 in /packages/before, in /lab/programs two programs that
 # were compiled with these packages, prog (debian/tests/prog.c) and load (load.c), and what page.py finds in doc/two-hosts.md.
+# The option --kernel is for the disks, too.
 set -eu
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 source=$(realpath "$here/../../..")
@@ -16,7 +17,12 @@ not_run() {
 
 ls "$packages"/rsmd_*.deb >/dev/null 2>&1 || not_run "there are no packages in $packages: ./dev package"
 mkdir -p "$cache"
-kernel=$("$here/../run.sh" --which-kernel) || {
+wanted=()
+for ((i = 1; i < $#; i++)); do
+    next=$((i + 1))
+    [ "${!i}" != --kernel ] || wanted=(--kernel "${!next}")
+done
+kernel=$("$here/../run.sh" "${wanted[@]}" --which-kernel) || {
     status=$?
     echo "$kernel"
     exit "$status"
@@ -40,6 +46,6 @@ for program in prog load; do # without their libraries, which packages bring
     options+=(--file "$work/$program=/lab/programs/$program")
 done
 python3 -B "$here/page.py" "$source/doc/two-hosts.md" "$source/packaging/examples/rsm-two-hosts.conf" "$work"
-options+=(--file "$work/steps=/lab/steps" --file "$source/debian/tests/first-steps=/lab/first-steps"
+options+=(--file "$work/steps=/lab/steps" --file "$work/rdma=/lab/rdma" --file "$source/debian/tests/first-steps=/lab/first-steps"
     --file "$source/README.md=/lab/README.md")
 "$here/../run.sh" "${options[@]}" "$@"

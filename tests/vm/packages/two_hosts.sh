@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# doc/two-hosts.md on two fresh hosts: every command of the page, in its order, on the host that the page says.
+# two_hosts.sh LIST...: doc/two-hosts.md on two fresh hosts: every command of these lists, which page.py makes, in its order,
+# on the host that the page says. /lab/steps alone is the page up to RDMA, and is for a kernel for clouds.
 # What differs from the page's hosts: apt finds Debian's packages in a local repository and takes "yes" for granted. The
 # hosts have other names and another interface than the page, whose values are replaced as it asks for. Who copies and
 # pastes is this script, by SSH, which the page does not use.
@@ -43,6 +44,14 @@ for package in /packages/new/*.deb; do
 done
 ! command -v rsmd munge rdma_rxe || lab_fail "this host is not fresh"
 ! rdma link 2>/dev/null | grep -q . || lab_fail "this host has an RDMA device"
+if [ $# -eq 1 ]; then
+    [[ $(uname -r) == *-cloud-* ]] || lab_fail "this kernel is not for clouds: $(uname -r)"
+    ! modinfo rdma_rxe >/dev/null 2>&1 || lab_fail "this kernel has soft-RoCE"
+fi
+dpkg-query -W -f '${Package}\n' | sort >/tmp/packages.before
+# A keyboard on which nobody types.
+mkfifo /tmp/keyboard
+exec 7<>/tmp/keyboard
 
 # printed FILE TEXT|TEXT...: whether all of them are there, whatever the spaces.
 printed() {
@@ -64,8 +73,13 @@ once_and_prints() {
     once "$1" "$2" && printed "/tmp/$1" "$3"
 }
 
+uptime_s() {
+    cut -d. -f1 /proc/uptime
+}
+
 number=0
 copied=0
+begun=$(uptime_s)
 left=()
 while IFS=$'\t' read -r where manner prints command <&3; do
     number=$((number + 1))
@@ -75,7 +89,7 @@ while IFS=$'\t' read -r where manner prints command <&3; do
     beta=*) command="beta=ip-192-0-2-2 beta_ip=192.0.2.2" ;;
     esac
     if [ "$where" = both ] || [ "$where" = "$host" ]; then
-        echo "$host ($(cut -d. -f1 /proc/uptime) s)# $command"
+        echo "$host ($(uptime_s) s)# $command"
         patience=0
         case $command in # what a reader repeats who sees it too early
         'systemctl status'* | rsmstat* | 'rdma link') patience=90 ;;
@@ -87,7 +101,7 @@ while IFS=$'\t' read -r where manner prints command <&3; do
         fi
         if [ "$manner" = leave ]; then
             # shellcheck disable=SC2086 # words
-            stdbuf -oL $command >"/tmp/$number" 2>&1 </dev/null &
+            stdbuf -oL $command >"/tmp/$number" 2>&1 </tmp/keyboard 7>&- &
             left+=($!)
             lab_until 60 test -s "/tmp/$number" || lab_fail "$command says nothing"
             last=$number
@@ -115,18 +129,24 @@ while IFS=$'\t' read -r where manner prints command <&3; do
         lab_await "step-$number-$other" 500
     done
     # What is typed on beta appears on alpha.
-    if [[ $command == 'rsmtest -i'* ]] && [ "$host" = alpha ]; then
+    if [[ $command == 'rsmtest -i'* && $manner == wait ]] && [ "$host" = alpha ]; then
         lab_until 30 grep -q 'typed on beta' "/tmp/$last" || {
             cat "/tmp/$last"
             lab_fail "what was typed on beta does not appear"
         }
         echo "result: rsmtest: $(grep -a 'typed on beta' "/tmp/$last")"
+        echo "result: $(($(uptime_s) - begun)) s of an emulated machine, and $number commands, from the first command to the message"
     fi
     case $command in
-    'rsmstat --links' | 'systemctl status'* | rsmperf\ --node*) sed "s/^/result: $host: /" "/tmp/$number" 2>/dev/null | tail -n 8 || : ;;
+    'rsmstat --links' | 'rsmstat --imports'* | 'systemctl status'* | rsmperf\ --node*) sed "s/^/result: $host: /" "/tmp/$number" 2>/dev/null | tail -n 8 || : ;;
     esac
-done 3</lab/steps
+done 3< <(cat "$@")
 [ "$number" -gt 10 ] || lab_fail "the page has only $number commands"
+dpkg-query -W -f '${Package}\n' | sort | comm -13 /tmp/packages.before - >/tmp/packages.new
+echo "result: $host: $(wc -l </tmp/packages.new) packages were installed: $(paste -sd' ' /tmp/packages.new)"
+if [ $# -eq 1 ] && grep -E 'ibverbs|rdma|verbs|^linux-' /tmp/packages.new; then
+    lab_fail "packages for RDMA, or of a kernel, were installed"
+fi
 for process in "${left[@]}"; do
     kill "$process" 2>/dev/null || :
 done

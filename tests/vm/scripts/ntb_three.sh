@@ -9,7 +9,6 @@
 # shellcheck source=../guest/ntb_host.sh
 . /lab/guest/ntb_host.sh
 
-# shellcheck disable=SC2034 # ntb_host.sh uses it
 rsmd=$1
 peer=$2
 
@@ -100,7 +99,6 @@ done
 lab_note "over-$LAB_MACHINE"
 lab_await over-1 120
 lab_await over-2 120
-# shellcheck disable=SC2154 # of ntb_host.sh
 kill -TERM "$daemon"
 wait
 lab_ntb_end 0

@@ -28,6 +28,9 @@ enum tcp_control_type {
     TCP_CONTROL_TYPES,
 };
 
+/** The argument of rsm-tcpd if its connections are encrypted. */
+#define TCP_SERVER_ENCRYPTS "tls"
+
 enum { TCP_CONTROL_MAX = 1280 /* bytes of the longest message */ };
 
 struct tcp_control {

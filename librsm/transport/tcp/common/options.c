@@ -46,6 +46,7 @@ static const struct rsm_option known[] = {
     OPTION("timeout", timeout_ms, "10 to 600000 milliseconds", NUMBERS(10, 600000)),
     OPTION("spin-us", spin_us, "0 to 1000000 microseconds", NUMBERS(0, 1000000)),
     OPTION("serve-spin-us", serve_spin_us, "0 to 1000000 microseconds", NUMBERS(0, 1000000)),
+    OPTION("encrypt", tls, "none or tls", .words = {{"none", false}, {"tls", true}}),
     OPTION("server", server, "the path of rsm-tcpd", .set = set_server),
 };
 

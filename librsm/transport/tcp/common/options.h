@@ -21,6 +21,7 @@ struct tcp_options {
     uint32_t timeout_ms;            /**< without an answer for so long, a peer is dead */
     uint32_t spin_us;               /**< for so long a wait polls before it sleeps */
     uint32_t serve_spin_us;         /**< the same of rsm-tcpd */
+    bool tls;                       /**< no connection without encryption */
     char server[TCP_PATH_BYTES];    /**< the program rsm-tcpd; "": the installed one */
 };
 

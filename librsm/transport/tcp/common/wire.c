@@ -4,6 +4,9 @@
 #include "base/codec.h"
 #include "base/status.h"
 
+/* In the word of the port: to a version that does not know it, no port. */
+#define OFFER_TLS 0x80000000u
+
 enum { PORT_MAX = 65535 };
 
 static bool has_elements(const struct tcp_frame *frame)
@@ -67,7 +70,10 @@ bool tcp_reply_is_sound(const struct tcp_frame *frame)
 static void walk_offer(struct rsm_codec *codec, uint32_t *version, struct tcp_offer *offer)
 {
     rsm_codec_u32(codec, version);
-    rsm_codec_u32(codec, &offer->port);
+    uint32_t port = offer->port | (offer->tls ? OFFER_TLS : 0);
+    rsm_codec_u32(codec, &port);
+    offer->tls = (port & OFFER_TLS) != 0;
+    offer->port = port & ~OFFER_TLS;
     rsm_codec_u64(codec, &offer->grant);
     rsm_codec_bytes(codec, offer->token, sizeof offer->token);
 }
@@ -84,6 +90,7 @@ enum rsm_status tcp_offer_decode(const uint8_t *bytes, size_t length, struct tcp
 {
     uint32_t version = 0;
     struct rsm_codec codec = rsm_decoder(bytes, length);
+    memset(offer, 0, sizeof *offer);
     walk_offer(&codec, &version, offer);
     if (codec.bad || codec.left != 0 || offer->port == 0 || offer->port > PORT_MAX)
         return RSM_ST_PROTOCOL;

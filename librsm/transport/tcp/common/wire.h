@@ -8,6 +8,10 @@
  * GET_ELEMS are answered by DATA, FLUSH by DONE; PUT, PUT_ELEMS and SIGNAL are not answered. What
  * could not be carried out is counted: each DONE has the number of such requests so far.
  *
+ * Where the offer says TLS, the connection begins with the handshake of TLS 1.3 instead of HELLO:
+ * the token is the pre-shared key, and the header of HELLO its identity. All frames, from the DONE
+ * of HELLO on, are application data (common/tls.h, common/records.h).
+ *
  * The exporter's signals have a TCP connection of their own, whose HELLO has the offer's other
  * token: rsm-tcpd sends SIGNAL, and the importer answers each by TAKEN.
  *
@@ -110,6 +114,7 @@ enum tcp_stream { TCP_STREAM_DATA, TCP_STREAM_SIGNALS, TCP_STREAMS };
 /** The blob of an offer. The host is the one of the exporter's node in the importer's rsm.conf. */
 struct tcp_offer {
     uint32_t port;
+    bool tls;       /**< rsm-tcpd takes connections by TLS alone, else by HELLO alone */
     uint64_t grant; /**< its number at rsm-tcpd, no secret */
     uint8_t token[TCP_STREAMS][TCP_TOKEN_BYTES];
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
+#include "base/log.h"
 #include "transport/entry.h"
 
 /* ------------------------------------------------------------------ port */
@@ -20,49 +21,84 @@ static enum rsm_status import_open(const struct rsm_controller_info *info, struc
         free(made);
         return RSM_ST_INVALID;
     }
+    pthread_mutex_init(&made->lock, NULL);
     made->base.caps = RSM_CAP_REMOTE_SIGNAL | RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE;
     tcp_sender_init(&made->sender);
     *port = &made->base;
     return RSM_ST_OK;
 }
 
-static void import_close(struct rsm_port *port)
+static void import_close(struct rsm_port *base)
 {
-    tcp_sender_destroy(&tcp_port_of(port)->sender);
-    free(tcp_port_of(port));
+    struct tcp_port *port = tcp_port_of(base);
+    tcp_sender_destroy(&port->sender);
+    tcp_tls_free(port->tls);
+    pthread_mutex_destroy(&port->lock);
+    free(port);
+}
+
+/* Most programs have no exporter who asks for it. */
+static struct tcp_tls *tls_of(struct tcp_port *port)
+{
+    pthread_mutex_lock(&port->lock);
+    if (port->tls == NULL)
+        port->tls = tcp_tls_make(false);
+    struct tcp_tls *tls = port->tls;
+    pthread_mutex_unlock(&port->lock);
+    return tls;
 }
 
 /* ------------------------------------------------------------------ connection */
 
 static void free_conn(struct tcp_conn *conn)
 {
-    if (conn->signal_socket >= 0)
-        tcp_stream_close(conn->signal_socket);
+    struct tcp_channel signals = {conn->signal_socket, conn->signal_records};
+    if (signals.socket >= 0)
+        tcp_stream_close(&signals);
     if (conn->signals >= 0)
         close(conn->signals);
-    if (conn->socket >= 0)
-        tcp_stream_close(conn->socket);
+    if (conn->channel.socket >= 0)
+        tcp_stream_close(&conn->channel);
     pthread_mutex_destroy(&conn->stage.lock);
     pthread_mutex_destroy(&conn->lock);
     explicit_bzero(conn->signal_token, sizeof conn->signal_token);
     free(conn);
 }
 
+/* The exporter's node says whether connections are encrypted. This node can demand it: without, the
+ * exporter's gets none. */
+static enum rsm_status choose_encryption(struct tcp_port *port, const struct tcp_offer *blob,
+                                         struct tcp_conn *conn)
+{
+    if (!blob->tls && !port->options.tls)
+        return RSM_ST_OK;
+    if (!blob->tls) {
+        rsm_log_error("tcp: the exporter's node offers no encryption, and encrypt=tls is set here");
+        return RSM_ST_UNREACHABLE;
+    }
+    conn->tls = tls_of(port);
+    return conn->tls != NULL ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+}
+
 /* The host is the one that this node's rsm.conf names. The exporter's node says only the port, so
  * that it cannot make processes of this host call whom it likes. */
-static enum rsm_status connect_by(struct tcp_conn *conn, const struct rsm_offer *offer)
+static enum rsm_status connect_by(struct tcp_port *port, const struct rsm_offer *offer,
+                                  struct tcp_conn *conn)
 {
     struct tcp_offer blob;
     if (offer->fd_count != 0 || offer->blob_len > sizeof offer->blob)
         return RSM_ST_PROTOCOL;
     enum rsm_status status = tcp_offer_decode(offer->blob, offer->blob_len, &blob);
+    if (status == RSM_ST_OK)
+        status = choose_encryption(port, &blob, conn);
     if (status == RSM_ST_OK && !tcp_address_find(offer->address != NULL ? offer->address : "",
                                                  (uint16_t)blob.port, &conn->address))
         status = RSM_ST_UNREACHABLE;
     if (status == RSM_ST_OK) {
         conn->grant = blob.grant;
         memcpy(conn->signal_token, blob.token[TCP_STREAM_SIGNALS], sizeof conn->signal_token);
-        status = tcp_stream_open(conn, TCP_STREAM_DATA, blob.token[TCP_STREAM_DATA], &conn->socket);
+        status =
+            tcp_stream_open(conn, TCP_STREAM_DATA, blob.token[TCP_STREAM_DATA], &conn->channel);
     }
     explicit_bzero(&blob, sizeof blob);
     return status;
@@ -77,13 +113,13 @@ static enum rsm_status import_connect(struct rsm_port *port, const struct rsm_of
         return RSM_ST_NO_MEMORY;
     conn->base.caps = port->caps;
     conn->options = &tcp_port_of(port)->options;
-    conn->socket = conn->signals = -1;
+    conn->channel.socket = conn->signals = -1;
     atomic_init(&conn->signal_socket, -1);
     conn->sender = &tcp_port_of(port)->sender;
     pthread_mutex_init(&conn->lock, NULL);
     pthread_mutex_init(&conn->stage.lock, NULL);
     int cancellable = rsm_cancel_disable();
-    enum rsm_status status = connect_by(conn, offer);
+    enum rsm_status status = connect_by(tcp_port_of(port), offer, conn);
     rsm_cancel_enable(cancellable);
     if (status != RSM_ST_OK) {
         free_conn(conn);

@@ -11,7 +11,9 @@
 
 #include "rsm/transport.h"
 #include "transport/tcp/common/options.h"
+#include "transport/tcp/common/records.h"
 #include "transport/tcp/common/socket.h"
+#include "transport/tcp/common/tls.h"
 #include "transport/tcp/common/wire.h"
 
 struct tcp_conn;
@@ -35,6 +37,8 @@ struct tcp_port {
     struct rsm_port base;
     struct tcp_options options;
     struct tcp_sender sender;
+    pthread_mutex_t lock; /**< of what follows */
+    struct tcp_tls *tls;  /**< NULL: no exporter has asked for it yet */
 };
 
 enum { TCP_STAGED_PUT_MAX = 256, TCP_STAGE_BYTES = 4096 };
@@ -55,6 +59,7 @@ struct tcp_stage {
 struct tcp_conn {
     struct rsm_conn base;
     const struct tcp_options *options; /**< the port's */
+    struct tcp_tls *tls;               /**< the port's; NULL: the connection is plain */
     struct tcp_sender *sender;         /**< the port's */
     struct tcp_conn *prev, *next;      /**< in the sender's list; under its lock */
     bool waits;                        /**< is in it */
@@ -64,7 +69,7 @@ struct tcp_conn {
 
     atomic_int broken; /**< enum rsm_status: what every further access gets */
     pthread_mutex_t lock;
-    int socket;
+    struct tcp_channel channel;
     bool dirty;      /**< writes may be under way */
     bool posted;     /**< and signals */
     uint32_t id;     /**< of the latest request that is answered */
@@ -72,6 +77,7 @@ struct tcp_conn {
 
     int signals;              /**< epoll instance of signal_socket, -1: none yet */
     atomic_int signal_socket; /**< -1: not armed */
+    struct tcp_records *signal_records;
     uint8_t signal_bytes[TCP_FRAME_BYTES];
     uint32_t signal_got;
 
@@ -93,19 +99,22 @@ static inline struct tcp_conn *tcp_conn_of(struct rsm_conn *conn)
 /** Send all of it; the parts are used up. Waits while the socket is full, as long as the peer takes
  *  something within the time-out. @return RSM_ST_OK, RSM_ST_ABORTED, RSM_ST_UNREACHABLE,
  *  RSM_ST_FAULT: the memory cannot be read. */
-enum rsm_status tcp_stream_send(int socket, uint32_t timeout_ms, struct iovec *parts,
-                                unsigned count);
-/** Send what fits into the socket, and count down *left, the bytes of all parts. */
-enum rsm_status tcp_stream_send_some(int socket, struct iovec *parts, unsigned count, size_t *left);
+enum rsm_status tcp_stream_send(const struct tcp_channel *channel, uint32_t timeout_ms,
+                                struct iovec *parts, unsigned count);
+/** Send what fits into the socket, and count down *left, the bytes of all parts. Of an encrypted
+ *  connection, records may still wait when nothing is left: tcp_channel_holds(). */
+enum rsm_status tcp_stream_send_some(const struct tcp_channel *channel, struct iovec *parts,
+                                     unsigned count, size_t *left);
 /** Receive in the same way, until at least @p enough bytes have come. The parts are what is left
  *  then. */
-enum rsm_status tcp_stream_receive(int socket, const struct tcp_options *options,
-                                   struct iovec *parts, unsigned count, size_t enough);
+enum rsm_status tcp_stream_receive(const struct tcp_channel *channel,
+                                   const struct tcp_options *options, struct iovec *parts,
+                                   unsigned count, size_t enough);
 /** Open a stream of a connection: connect, and show the token. */
 enum rsm_status tcp_stream_open(const struct tcp_conn *conn, enum tcp_stream stream,
-                                const uint8_t token[TCP_TOKEN_BYTES], int *made);
+                                const uint8_t token[TCP_TOKEN_BYTES], struct tcp_channel *made);
 /** End the stream also where a child has the descriptor. */
-void tcp_stream_close(int socket);
+void tcp_stream_close(struct tcp_channel *channel);
 
 /* ------------------------------------------------------------------ stage.c */
 

@@ -21,30 +21,40 @@ static enum rsm_status signals_arm(struct rsm_conn *base)
 {
     struct tcp_conn *conn = tcp_conn_of(base);
     struct epoll_event readable = {.events = EPOLLIN};
-    int socket;
+    struct tcp_channel channel;
     if (conn->signal_socket >= 0)
         return RSM_ST_OK;
-    enum rsm_status status = tcp_stream_open(conn, TCP_STREAM_SIGNALS, conn->signal_token, &socket);
+    enum rsm_status status =
+        tcp_stream_open(conn, TCP_STREAM_SIGNALS, conn->signal_token, &channel);
     if (status != RSM_ST_OK)
         return status;
-    atomic_store(&conn->signal_socket, socket); /* before another thread polls it */
-    if (epoll_ctl(conn->signals, EPOLL_CTL_ADD, socket, &readable) == 0)
+    conn->signal_records = channel.records;
+    atomic_store(&conn->signal_socket, channel.socket); /* before another thread polls it */
+    if (epoll_ctl(conn->signals, EPOLL_CTL_ADD, channel.socket, &readable) == 0)
         return RSM_ST_OK;
     status = rsmcore_status_from_errno(errno);
     atomic_store(&conn->signal_socket, -1);
-    tcp_stream_close(socket);
+    conn->signal_records = NULL;
+    tcp_stream_close(&channel);
     return status;
+}
+
+static struct tcp_channel channel_of(struct tcp_conn *conn)
+{
+    int socket = atomic_load(&conn->signal_socket);
+    return (struct tcp_channel){socket, socket >= 0 ? conn->signal_records : NULL};
 }
 
 static enum rsm_status signals_poll(struct rsm_conn *base, struct rsm_signals *taken)
 {
     struct tcp_conn *conn = tcp_conn_of(base);
-    int socket = atomic_load(&conn->signal_socket);
+    const struct tcp_channel channel = channel_of(conn);
+    struct iovec part = {conn->signal_bytes + conn->signal_got, TCP_FRAME_BYTES - conn->signal_got};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     *taken = (struct rsm_signals){0, false};
-    if (socket < 0)
+    if (channel.socket < 0)
         return RSM_ST_OK;
-    ssize_t got = recv(socket, conn->signal_bytes + conn->signal_got,
-                       TCP_FRAME_BYTES - conn->signal_got, MSG_DONTWAIT);
+    ssize_t got = tcp_channel_receive(&channel, &message);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return RSM_ST_OK;
     if (got <= 0)
@@ -66,11 +76,13 @@ static void signals_acknowledge(struct rsm_conn *base)
     struct tcp_conn *conn = tcp_conn_of(base);
     const struct tcp_frame frame = {.type = TCP_TAKEN};
     uint8_t bytes[TCP_FRAME_BYTES];
-    int socket = atomic_load(&conn->signal_socket);
+    struct iovec part = {bytes, sizeof bytes};
+    const struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    const struct tcp_channel channel = channel_of(conn);
     tcp_frame_encode(&frame, bytes);
-    if (socket >= 0 &&
-        send(socket, bytes, sizeof bytes, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)sizeof bytes)
-        (void)shutdown(socket, SHUT_RDWR);
+    if (channel.socket >= 0 && (tcp_channel_send(&channel, &message, 0) != (ssize_t)sizeof bytes ||
+                                tcp_channel_holds(&channel)))
+        (void)shutdown(channel.socket, SHUT_RDWR);
 }
 
 const struct rsm_signal_ops tcp_signal_ops = {

@@ -126,7 +126,7 @@ static void send_out(struct tcp_conn *conn)
     if (part.iov_len == 0)
         part = tcp_stage_take(conn);
     size_t left = part.iov_len;
-    if (tcp_stream_send_some(conn->socket, &part, 1, &left) != RSM_ST_OK)
+    if (tcp_stream_send_some(&conn->channel, &part, 1, &left) != RSM_ST_OK)
         (void)tcp_break_off(conn);
     stage->out_begin = stage->out_end - (uint32_t)left;
     if (left == 0)
@@ -142,7 +142,8 @@ static bool send_some(struct tcp_conn *conn)
     bool broken = atomic_load_explicit(&conn->broken, memory_order_acquire) != RSM_ST_OK;
     if (!broken)
         send_out(conn);
-    bool done = broken || (conn->stage.out_end == 0 && !tcp_stage_holds(conn));
+    bool done = broken || (conn->stage.out_end == 0 && !tcp_stage_holds(conn) &&
+                           !tcp_channel_holds(&conn->channel));
     pthread_mutex_unlock(&conn->lock);
     return done;
 }

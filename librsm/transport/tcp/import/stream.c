@@ -58,11 +58,12 @@ static enum rsm_status await(int socket, short events, int64_t deadline)
 
 /* ------------------------------------------------------------------ sends and receives */
 
-enum rsm_status tcp_stream_send_some(int socket, struct iovec *parts, unsigned count, size_t *left)
+enum rsm_status tcp_stream_send_some(const struct tcp_channel *channel, struct iovec *parts,
+                                     unsigned count, size_t *left)
 {
     const struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
-    while (*left > 0) {
-        ssize_t sent = sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (*left > 0 || tcp_channel_holds(channel)) {
+        ssize_t sent = tcp_channel_send(channel, &message, 0);
         if (sent >= 0)
             *left = advance(parts, count, (size_t)sent);
         else if (errno == EAGAIN)
@@ -73,50 +74,52 @@ enum rsm_status tcp_stream_send_some(int socket, struct iovec *parts, unsigned c
     return RSM_ST_OK;
 }
 
-enum rsm_status tcp_stream_send(int socket, uint32_t timeout_ms, struct iovec *parts,
-                                unsigned count)
+enum rsm_status tcp_stream_send(const struct tcp_channel *channel, uint32_t timeout_ms,
+                                struct iovec *parts, unsigned count)
 {
     size_t left = advance(parts, count, 0);
-    enum rsm_status status = tcp_stream_send_some(socket, parts, count, &left);
-    while (status == RSM_ST_OK && left > 0) {
-        status = await(socket, POLLOUT, rsm_deadline(timeout_ms));
+    enum rsm_status status = tcp_stream_send_some(channel, parts, count, &left);
+    while (status == RSM_ST_OK && (left > 0 || tcp_channel_holds(channel))) {
+        status = await(channel->socket, POLLOUT, rsm_deadline(timeout_ms));
         if (status == RSM_ST_OK)
-            status = tcp_stream_send_some(socket, parts, count, &left);
+            status = tcp_stream_send_some(channel, parts, count, &left);
     }
     return status;
 }
 
 /* An answer comes soon or takes long: poll the socket for a while, and sleep then. */
-static ssize_t receive_some(int socket, const struct tcp_options *options, struct msghdr *message)
+static ssize_t receive_some(const struct tcp_channel *channel, const struct tcp_options *options,
+                            struct msghdr *message)
 {
-    ssize_t got = recvmsg(socket, message, MSG_DONTWAIT);
+    ssize_t got = tcp_channel_receive(channel, message);
     if (got >= 0 || errno != EAGAIN || options->spin_us == 0)
         return got;
     int64_t until = rsm_clock_ns() + options->spin_us * RSM_NS_PER_US;
     do {
         rsm_pause();
-        got = recvmsg(socket, message, MSG_DONTWAIT);
+        got = tcp_channel_receive(channel, message);
     } while (got < 0 && errno == EAGAIN && rsm_clock_ns() < until);
     return got;
 }
 
-enum rsm_status tcp_stream_receive(int socket, const struct tcp_options *options,
-                                   struct iovec *parts, unsigned count, size_t enough)
+enum rsm_status tcp_stream_receive(const struct tcp_channel *channel,
+                                   const struct tcp_options *options, struct iovec *parts,
+                                   unsigned count, size_t enough)
 {
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
     size_t left = advance(parts, count, 0), all = left;
     while (left > 0 && all - left < enough) {
-        ssize_t got = receive_some(socket, options, &message);
+        ssize_t got = receive_some(channel, options, &message);
         if (got == 0)
             return RSM_ST_ABORTED;
         if (got > 0) {
             left = advance(parts, count, (size_t)got);
             continue;
         }
-        enum rsm_status status = errno == EINTR ? RSM_ST_OK
-                                 : errno == EAGAIN
-                                     ? await(socket, POLLIN, rsm_deadline(options->timeout_ms))
-                                     : status_of_stream(errno);
+        enum rsm_status status =
+            errno == EINTR    ? RSM_ST_OK
+            : errno == EAGAIN ? await(channel->socket, POLLIN, rsm_deadline(options->timeout_ms))
+                              : status_of_stream(errno);
         if (status != RSM_ST_OK)
             return status;
     }
@@ -141,21 +144,63 @@ static enum rsm_status connect_to(int socket, const struct tcp_address *address,
     return status;
 }
 
-static enum rsm_status greet(const struct tcp_conn *conn, int socket, enum tcp_stream stream,
-                             const uint8_t *token)
+/* The end of the connection is the answer to a token that has been used or revoked. */
+static enum rsm_status shake_hands(struct tcp_handshake *handshake, int socket, uint32_t timeout_ms)
 {
-    uint8_t bytes[TCP_FRAME_BYTES], reply[TCP_FRAME_BYTES];
+    for (;;) {
+        enum tcp_handshake_state state = tcp_handshake_step(handshake);
+        if (state == TCP_HANDSHAKE_DONE)
+            return RSM_ST_OK;
+        if (state == TCP_HANDSHAKE_FAILED)
+            return RSM_ST_ABORTED;
+        enum rsm_status status = await(socket, state == TCP_HANDSHAKE_READS ? POLLIN : POLLOUT,
+                                       rsm_deadline(timeout_ms));
+        if (status != RSM_ST_OK)
+            return status;
+    }
+}
+
+/* Signals are watched by their socket, so nothing is received ahead. */
+static enum rsm_status encrypt(const struct tcp_conn *conn, const struct tcp_frame *hello,
+                               const uint8_t *token, struct tcp_channel *channel)
+{
+    enum { BATCH = 4 };
+    bool signals = (hello->flags & TCP_FLAG_SIGNALS) != 0;
+    struct tcp_handshake *handshake = tcp_handshake_call(conn->tls, channel->socket, hello, token);
+    if (handshake == NULL)
+        return RSM_ST_NO_MEMORY;
+    enum rsm_status status = shake_hands(handshake, channel->socket, conn->options->timeout_ms);
+    if (status == RSM_ST_OK) {
+        channel->records = tcp_handshake_records(handshake, signals ? 1 : BATCH, !signals);
+        status = channel->records != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
+    }
+    tcp_handshake_free(handshake);
+    return status;
+}
+
+static enum rsm_status show(const struct tcp_conn *conn, const struct tcp_frame *hello,
+                            const uint8_t *token, struct tcp_channel *channel)
+{
+    uint8_t bytes[TCP_FRAME_BYTES];
+    struct iovec out[] = {{bytes, sizeof bytes}, {(void *)(uintptr_t)token, TCP_TOKEN_BYTES}};
+    tcp_frame_encode(hello, bytes);
+    return tcp_stream_send(channel, conn->options->timeout_ms, out, 2);
+}
+
+static enum rsm_status greet(const struct tcp_conn *conn, enum tcp_stream stream,
+                             const uint8_t *token, struct tcp_channel *channel)
+{
+    uint8_t reply[TCP_FRAME_BYTES];
     const struct tcp_frame hello = {.type = TCP_HELLO,
                                     .flags = stream == TCP_STREAM_SIGNALS ? TCP_FLAG_SIGNALS : 0,
                                     .length = TCP_TOKEN_BYTES,
                                     .offset = conn->grant,
                                     .id = TCP_WIRE_VERSION};
-    struct iovec out[] = {{bytes, sizeof bytes}, {(void *)(uintptr_t)token, TCP_TOKEN_BYTES}};
     struct iovec in = {reply, sizeof reply};
-    tcp_frame_encode(&hello, bytes);
-    enum rsm_status status = tcp_stream_send(socket, conn->options->timeout_ms, out, 2);
+    enum rsm_status status = conn->tls != NULL ? encrypt(conn, &hello, token, channel)
+                                               : show(conn, &hello, token, channel);
     if (status == RSM_ST_OK)
-        status = tcp_stream_receive(socket, conn->options, &in, 1, sizeof reply);
+        status = tcp_stream_receive(channel, conn->options, &in, 1, sizeof reply);
     if (status != RSM_ST_OK)
         return status;
     struct tcp_frame done = tcp_frame_decode(reply);
@@ -165,26 +210,29 @@ static enum rsm_status greet(const struct tcp_conn *conn, int socket, enum tcp_s
 }
 
 enum rsm_status tcp_stream_open(const struct tcp_conn *conn, enum tcp_stream stream,
-                                const uint8_t token[TCP_TOKEN_BYTES], int *made)
+                                const uint8_t token[TCP_TOKEN_BYTES], struct tcp_channel *made)
 {
-    int fd = rsmcore_fd_place(
-        socket(conn->address.u.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (fd < 0)
+    struct tcp_channel channel = {
+        .socket = rsmcore_fd_place(
+            socket(conn->address.u.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))};
+    if (channel.socket < 0)
         return rsmcore_status_from_errno(errno);
-    tcp_socket_set(fd, conn->options->timeout_ms);
-    enum rsm_status status = connect_to(fd, &conn->address, conn->options->timeout_ms);
+    tcp_socket_set(channel.socket, conn->options->timeout_ms);
+    enum rsm_status status = connect_to(channel.socket, &conn->address, conn->options->timeout_ms);
     if (status == RSM_ST_OK)
-        status = greet(conn, fd, stream, token);
+        status = greet(conn, stream, token, &channel);
     if (status != RSM_ST_OK) {
-        tcp_stream_close(fd);
+        tcp_stream_close(&channel);
         return status;
     }
-    *made = fd;
+    *made = channel;
     return RSM_ST_OK;
 }
 
-void tcp_stream_close(int socket)
+void tcp_stream_close(struct tcp_channel *channel)
 {
-    (void)shutdown(socket, SHUT_RDWR);
-    close(socket);
+    (void)shutdown(channel->socket, SHUT_RDWR);
+    close(channel->socket);
+    tcp_records_free(channel->records);
+    *channel = (struct tcp_channel){.socket = -1};
 }

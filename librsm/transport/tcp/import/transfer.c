@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Transfers. Memory of the program goes straight into the socket, and from it. A connection's lock
- * is held meanwhile, which no other connection waits for. Nothing is allocated.
+ * Transfers. Memory of the program goes straight into the socket, and from it, or is sealed into
+ * the connection's records, and opened from them. A connection's lock is held meanwhile, which no
+ * other connection waits for. Nothing is allocated.
  */
 #include <pthread.h>
 
@@ -54,7 +55,8 @@ static struct iovec frame_part(const struct tcp_frame *frame, uint8_t bytes[TCP_
 static enum rsm_status send_parts(struct tcp_conn *conn, struct iovec *parts, unsigned count)
 {
     parts[0] = tcp_stage_take(conn);
-    enum rsm_status status = tcp_stream_send(conn->socket, conn->options->timeout_ms, parts, count);
+    enum rsm_status status =
+        tcp_stream_send(&conn->channel, conn->options->timeout_ms, parts, count);
     tcp_stage_taken(conn);
     return status == RSM_ST_OK ? RSM_ST_OK : tcp_break_off(conn);
 }
@@ -196,7 +198,7 @@ static enum rsm_status take_done(struct tcp_conn *conn)
 {
     uint8_t bytes[TCP_FRAME_BYTES];
     struct iovec part = {bytes, sizeof bytes};
-    if (tcp_stream_receive(conn->socket, conn->options, &part, 1, sizeof bytes) != RSM_ST_OK)
+    if (tcp_stream_receive(&conn->channel, conn->options, &part, 1, sizeof bytes) != RSM_ST_OK)
         return tcp_break_off(conn);
     struct tcp_frame done = tcp_frame_decode(bytes);
     if (!tcp_reply_is_sound(&done) || done.type != TCP_DONE || done.id != conn->id ||
@@ -309,7 +311,7 @@ static enum rsm_status take_data(struct reader *r)
     uint32_t length = r->read[r->next].length;
     struct iovec parts[] = {{bytes, sizeof bytes}, {to, length}};
     unsigned count = r->under_way == 1 ? 2 : 1;
-    if (tcp_stream_receive(conn->socket, conn->options, parts, count, sizeof bytes) != RSM_ST_OK)
+    if (tcp_stream_receive(&conn->channel, conn->options, parts, count, sizeof bytes) != RSM_ST_OK)
         return tcp_break_off(conn);
     struct tcp_frame reply = tcp_frame_decode(bytes);
     if (!tcp_reply_is_sound(&reply) || reply.type != TCP_DATA || reply.id != r->read[r->next].id ||
@@ -318,7 +320,7 @@ static enum rsm_status take_data(struct reader *r)
     if (reply.status != RSM_ST_OK && r->failed == RSM_ST_OK)
         r->failed = refused(reply.status);
     if (reply.status == RSM_ST_OK &&
-        tcp_stream_receive(conn->socket, conn->options, parts, 2, SIZE_MAX) != RSM_ST_OK)
+        tcp_stream_receive(&conn->channel, conn->options, parts, 2, SIZE_MAX) != RSM_ST_OK)
         return tcp_break_off(conn);
     r->next = (r->next + 1) % WINDOW;
     r->under_way--;

@@ -52,10 +52,10 @@ static bool find_program(const struct tcp_node_port *port, char path[PATH_MAX])
 
 /* With the control socket as descriptor 3, no other descriptor but the standard ones, no signal
  * blocked or ignored, and no environment. */
-static int spawn(const char *path, int control, pid_t *child)
+static int spawn(const char *path, bool tls, int control, pid_t *child)
 {
-    char name[] = "rsm-tcpd";
-    char *const arguments[] = {name, NULL}, *const environment[] = {NULL};
+    char name[] = "rsm-tcpd", encrypts[] = TCP_SERVER_ENCRYPTS;
+    char *const arguments[] = {name, tls ? encrypts : NULL, NULL}, *const environment[] = {NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, all;
@@ -98,7 +98,7 @@ bool tcp_child_start(struct tcp_node_port *port)
         return false;
     }
     child->started_ns = rsm_clock_ns();
-    int error = spawn(path, sockets[1], &child->pid);
+    int error = spawn(path, port->options.tls, sockets[1], &child->pid);
     close(sockets[1]);
     if (error != 0) {
         rsm_log_error("tcp: %s: %s", path, strerror(error));

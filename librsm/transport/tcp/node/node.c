@@ -100,6 +100,17 @@ static void node_close(struct rsm_node_port *base)
     free(port);
 }
 
+/* The key exchange still keeps data from those who only listen. */
+static void warn_of_links(const struct rsm_controller_info *info, const struct tcp_options *options)
+{
+    if (options->tls && !info->links_private)
+        rsm_log_warning(
+            "tcp: %s: the tokens of encrypt=tls travel by links that are not encrypted: "
+            "who can change packets there can read and change data. Expected: "
+            "auth = tls in [cluster]",
+            info->name);
+}
+
 static enum rsm_status node_open(const struct rsm_controller_info *info,
                                  struct rsm_node_port **made)
 {
@@ -117,6 +128,8 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
             status = RSM_ST_OK;
     }
     if (status == RSM_ST_OK)
+        warn_of_links(info, &port->options);
+    if (status == RSM_ST_OK)
         *made = &port->base;
     else
         node_close(&port->base);
@@ -129,7 +142,10 @@ static enum rsm_status node_check(const struct rsm_controller_info *info)
     struct tcp_address address;
     if (!tcp_options_read(info, &options))
         return RSM_ST_INVALID;
-    return find_address(info, &options, &address) ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+    if (!find_address(info, &options, &address))
+        return RSM_ST_NO_RESOURCES;
+    warn_of_links(info, &options);
+    return RSM_ST_OK;
 }
 
 static uint64_t max_descriptors(void)

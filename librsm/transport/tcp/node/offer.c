@@ -129,7 +129,7 @@ static enum rsm_status grant(struct tcp_node_port *port, struct tcp_node_offer *
         message.piece[i].length = pieces[i].length;
     }
     enum rsm_status status = send_grant(port, &message, pieces, message.pieces);
-    *blob = (struct tcp_offer){.port = port->port, .grant = offer->id};
+    *blob = (struct tcp_offer){.port = port->port, .tls = port->options.tls, .grant = offer->id};
     memcpy(blob->token, message.token, sizeof blob->token);
     explicit_bzero(&message, sizeof message);
     return status;

@@ -59,6 +59,12 @@ struct tcp_grant *tcp_grant_open(struct tcp_server *server, uint64_t id, enum tc
     return grant;
 }
 
+const uint8_t *tcp_grant_token(const struct tcp_server *server, uint64_t id, enum tcp_stream stream)
+{
+    const struct tcp_grant *grant = find(server, id);
+    return grant != NULL && !grant->used[stream] ? grant->token[stream] : NULL;
+}
+
 static void free_grant(struct tcp_server *server, struct tcp_grant *grant)
 {
     HASH_DELETE(hh, server->grants, grant);

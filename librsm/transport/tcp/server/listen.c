@@ -42,7 +42,9 @@ void tcp_link_end(struct tcp_server *server, struct tcp_link *link)
     for (int i = 0; i < server->event_count; i++)
         if (server->events[i].data.ptr == link)
             server->events[i].data.ptr = NULL;
-    close_stream(link->socket);
+    close_stream(link->channel.socket);
+    tcp_handshake_free(link->handshake);
+    tcp_records_free(link->channel.records);
     free(link);
 }
 
@@ -68,14 +70,14 @@ static void take(struct tcp_server *server, int socket, const struct tcp_address
         free(link);
         return;
     }
-    link->socket = socket;
+    link->channel.socket = socket;
     link->since_ns = rsm_clock_ns();
 }
 
 void tcp_link_admit(struct tcp_server *server, struct tcp_link *link)
 {
     tcp_stranger_remove(server, link);
-    tcp_socket_set(link->socket, server->timeout_ms);
+    tcp_socket_set(link->channel.socket, server->timeout_ms);
 }
 
 void tcp_server_accept(struct tcp_server *server)

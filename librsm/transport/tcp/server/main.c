@@ -3,6 +3,7 @@
  * descriptor 3. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -43,7 +44,14 @@ static bool is_socket(int fd)
     return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
-int main(void)
+/* Before the sandbox: what OpenSSL opens and asks once is done then. */
+static bool encrypt(struct tcp_server *server)
+{
+    server->tls = tcp_tls_make(true);
+    return server->tls != NULL && tcp_tls_rehearse(server->tls);
+}
+
+int main(int argc, char **argv)
 {
     static struct tcp_server server = {.control = CONTROL, .listener = -1};
     struct epoll_event readable = {.events = EPOLLIN, .data.ptr = &server.control};
@@ -54,12 +62,14 @@ int main(void)
     rsmcore_log_to(to_rsmd, RSMCORE_LOG_INFO);
     (void)fcntl(CONTROL, F_SETFD, FD_CLOEXEC);
     share_descriptors(&server);
+    bool encrypts = argc > 1 && strcmp(argv[1], TCP_SERVER_ENCRYPTS) == 0;
     server.epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (server.epoll < 0 ||
+    if (server.epoll < 0 || (encrypts && !encrypt(&server)) ||
         epoll_ctl(server.epoll, EPOLL_CTL_ADD, server.control, &readable) != 0 ||
         !tcp_sandbox_enter())
         return 1;
     tcp_server_run(&server);
     tcp_server_end(&server);
+    tcp_tls_free(server.tls);
     return 0;
 }

@@ -98,6 +98,7 @@ static bool restrict_calls(void)
         IF_CALL(fcntl),
         IF_CALL(futex),
         IF_CALL(getrandom),
+        IF_CALL(getpid), /* OpenSSL's random numbers: whether this is a child */
         IF_CALL(clock_gettime),
         IF_CALL(restart_syscall),
         IF_CALL(rt_sigreturn),

@@ -13,12 +13,6 @@
 #include "base/fence.h"
 #include "transport/tcp/server/server.h"
 
-enum progress {
-    GOES_ON,
-    WAITS, /* for the socket */
-    ENDS,
-};
-
 /* ------------------------------------------------------------------ input */
 
 static uint32_t available(const struct tcp_link *link)
@@ -26,20 +20,29 @@ static uint32_t available(const struct tcp_link *link)
     return link->in_end - link->in_start;
 }
 
-static enum progress after_receiving(ssize_t got)
+static enum tcp_progress after_receiving(ssize_t got)
 {
     if (got > 0)
-        return GOES_ON;
-    return got < 0 && (errno == EAGAIN || errno == EINTR) ? WAITS : ENDS;
+        return TCP_GOES_ON;
+    return got < 0 && (errno == EAGAIN || errno == EINTR) ? TCP_WAITS : TCP_ENDS;
 }
 
-static enum progress fill(struct tcp_link *link)
+/* A record takes its time, however little is in it. */
+static ssize_t receive(struct tcp_link *link, struct iovec *parts, unsigned count, int64_t *budget)
+{
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+    if (link->channel.records != NULL)
+        *budget -= TCP_FRAME_COST;
+    return tcp_channel_receive(&link->channel, &message);
+}
+
+static enum tcp_progress fill(struct tcp_link *link, int64_t *budget)
 {
     memmove(link->in, link->in + link->in_start, available(link));
     link->in_end = available(link);
     link->in_start = 0;
-    ssize_t got =
-        recv(link->socket, link->in + link->in_end, sizeof link->in - link->in_end, MSG_DONTWAIT);
+    struct iovec part = {link->in + link->in_end, sizeof link->in - link->in_end};
+    ssize_t got = receive(link, &part, 1, budget);
     link->in_end += got > 0 ? (uint32_t)got : 0;
     return after_receiving(got);
 }
@@ -48,7 +51,8 @@ static enum progress fill(struct tcp_link *link)
 
 static bool has_output(const struct tcp_link *link)
 {
-    return link->out_end > link->out_start || link->out_length > 0 || link->out_elems > 0;
+    return link->out_end > link->out_start || link->out_length > 0 || link->out_elems > 0 ||
+           tcp_channel_holds(&link->channel);
 }
 
 static void answer(struct tcp_link *link, const struct tcp_frame *frame)
@@ -75,7 +79,7 @@ static void fill_output(struct tcp_link *link)
     link->out_elems -= part;
 }
 
-static enum progress send_output(struct tcp_link *link, int64_t *budget)
+static enum tcp_progress send_output(struct tcp_link *link, int64_t *budget)
 {
     if (link->out_start == link->out_end && link->out_elems > 0)
         fill_output(link);
@@ -85,10 +89,10 @@ static enum progress send_output(struct tcp_link *link, int64_t *budget)
                              {(void *)(uintptr_t)link->out_data, rest}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     int flags = link->out_length > rest ? MSG_MORE : 0; /* no small segment between turns */
-    ssize_t sent = sendmsg(link->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL | flags);
+    ssize_t sent = tcp_channel_send(&link->channel, &message, flags);
     if (sent < 0)
-        return errno == EAGAIN || errno == EINTR ? WAITS : ENDS;
-    *budget -= sent;
+        return errno == EAGAIN || errno == EINTR ? TCP_WAITS : TCP_ENDS;
+    *budget -= sent > 0 ? sent : TCP_FRAME_COST;
     uint32_t of_head = (size_t)sent < head ? (uint32_t)sent : head;
     link->out_start += of_head;
     if (link->out_length > 0) {
@@ -97,7 +101,7 @@ static enum progress send_output(struct tcp_link *link, int64_t *budget)
     }
     if (link->out_start == link->out_end) /* `out` is used from its beginning again */
         link->out_start = link->out_end = 0;
-    return GOES_ON;
+    return TCP_GOES_ON;
 }
 
 /* ------------------------------------------------------------------ payload of writes */
@@ -124,19 +128,19 @@ static unsigned widest(uintptr_t place)
     return width;
 }
 
-/* Straight from the socket into the segment. `in` is empty. The header behind the payload is
- * received with its end, and no more: what follows the header may be a payload, too. */
-static enum progress receive_payload(struct tcp_link *link, uint32_t left, int64_t *budget)
+/* Straight from the socket, or from what has been opened of a record, into the segment. `in` is
+ * empty. The header behind the payload is received with its end, and no more: what follows the
+ * header may be a payload, too. */
+static enum tcp_progress receive_payload(struct tcp_link *link, uint32_t left, int64_t *budget)
 {
     uint8_t *to = link->grant->base + link->frame.offset + link->moved;
     uint32_t part = left < *budget ? left : (uint32_t)*budget;
     struct iovec parts[2] = {{to, part}, {link->in, TCP_FRAME_BYTES}};
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = part == left ? 2 : 1};
-    ssize_t got = recvmsg(link->socket, &message, MSG_DONTWAIT);
+    ssize_t got = receive(link, parts, part == left ? 2 : 1, budget);
     if (got < 0 && errno == EFAULT) { /* there is no memory for the page */
         link->refused = true;
         link->failed++;
-        return GOES_ON;
+        return TCP_GOES_ON;
     }
     if (got > 0) {
         uint32_t of_payload = (size_t)got < part ? (uint32_t)got : part;
@@ -148,7 +152,7 @@ static enum progress receive_payload(struct tcp_link *link, uint32_t left, int64
     return after_receiving(got);
 }
 
-static enum progress take_payload(struct tcp_link *link, int64_t *budget)
+static enum tcp_progress take_payload(struct tcp_link *link, int64_t *budget)
 {
     enum { BY_WORDS = 512 };
     uint32_t left = link->frame.length - link->moved;
@@ -156,13 +160,13 @@ static enum progress take_payload(struct tcp_link *link, int64_t *budget)
     unsigned width = link->frame.width != 0 ? link->frame.width : 1;
     if (left == 0) {
         link->in_frame = false;
-        return GOES_ON;
+        return TCP_GOES_ON;
     }
     part -= part % width;
     if (part == 0 && link->frame.type == TCP_PUT && !link->refused)
         return receive_payload(link, left, budget);
     if (part == 0)
-        return fill(link);
+        return fill(link, budget);
     uint8_t *to = link->refused ? NULL : link->grant->base + link->frame.offset + link->moved;
     const uint8_t *from = link->in + link->in_start;
     if (to != NULL && (link->frame.type == TCP_PUT_ELEMS || part <= BY_WORDS))
@@ -172,7 +176,7 @@ static enum progress take_payload(struct tcp_link *link, int64_t *budget)
     link->in_start += part;
     link->moved += part;
     *budget -= part;
-    return GOES_ON;
+    return TCP_GOES_ON;
 }
 
 /* ------------------------------------------------------------------ requests */
@@ -220,50 +224,36 @@ static void take_signal(struct tcp_server *server, struct tcp_link *link)
     tcp_grant_note(server, link->grant);
 }
 
-static enum progress begin_request(struct tcp_server *server, struct tcp_link *link)
+static enum tcp_progress begin_request(struct tcp_server *server, struct tcp_link *link)
 {
     switch (link->frame.type) {
     case TCP_PUT:
     case TCP_PUT_ELEMS:
         begin_write(link);
-        return GOES_ON;
+        return TCP_GOES_ON;
     case TCP_GET:
     case TCP_GET_ELEMS:
         begin_read(link);
-        return GOES_ON;
+        return TCP_GOES_ON;
     case TCP_SIGNAL:
         take_signal(server, link);
-        return GOES_ON;
+        return TCP_GOES_ON;
     case TCP_FLUSH:
         /* A signal is on its way to rsmd before its importer can report anything behind it. */
         if (link->grant->unreported)
             tcp_server_report(server);
         rsm_fence_full();
         answer_done(link, link->frame.id, RSM_ST_OK);
-        return GOES_ON;
+        return TCP_GOES_ON;
     default:
-        return ENDS;
+        return TCP_ENDS;
     }
 }
 
-/* The first frame of a stranger. Its grant may be among the messages that rsmd has sent. */
-static enum progress admit(struct tcp_server *server, struct tcp_link *link)
+/* A stranger has shown the token of this grant. */
+static enum tcp_progress let_in(struct tcp_server *server, struct tcp_link *link,
+                                struct tcp_grant *grant, enum tcp_stream stream)
 {
-    const uint8_t *token = link->in + link->in_start;
-    enum tcp_stream stream =
-        (link->frame.flags & TCP_FLAG_SIGNALS) != 0 ? TCP_STREAM_SIGNALS : TCP_STREAM_DATA;
-    if (link->frame.type != TCP_HELLO || link->frame.id != TCP_WIRE_VERSION)
-        return ENDS;
-    struct tcp_grant *grant = tcp_grant_open(server, link->frame.offset, stream, token);
-    if (grant == NULL && tcp_server_take_messages(server))
-        grant = tcp_grant_open(server, link->frame.offset, stream, token);
-    link->in_start += TCP_TOKEN_BYTES;
-    if (grant == NULL) {
-        int64_t unused = 0;
-        answer_done(link, 0, RSM_ST_ABORTED);
-        (void)send_output(link, &unused);
-        return ENDS;
-    }
     tcp_link_admit(server, link);
     link->grant = grant;
     link->stream = stream;
@@ -273,68 +263,99 @@ static enum progress admit(struct tcp_server *server, struct tcp_link *link)
         tcp_grant_note(server, grant);
     }
     answer_done(link, 0, RSM_ST_OK);
-    return GOES_ON;
+    return TCP_GOES_ON;
 }
 
-static enum progress next_request(struct tcp_server *server, struct tcp_link *link)
+static enum tcp_progress shake_hands(struct tcp_server *server, struct tcp_link *link)
+{
+    struct tcp_grant *grant;
+    enum tcp_stream stream;
+    enum tcp_progress progress = tcp_link_shake_hands(server, link, &grant, &stream);
+    return progress == TCP_GOES_ON ? let_in(server, link, grant, stream) : progress;
+}
+
+/* The first frame of a stranger. Its grant may be among the messages that rsmd has sent. */
+static enum tcp_progress admit(struct tcp_server *server, struct tcp_link *link)
+{
+    const uint8_t *token = link->in + link->in_start;
+    enum tcp_stream stream = tcp_stream_of(&link->frame);
+    if (link->frame.type != TCP_HELLO || link->frame.id != TCP_WIRE_VERSION)
+        return TCP_ENDS;
+    struct tcp_grant *grant = tcp_grant_open(server, link->frame.offset, stream, token);
+    if (grant == NULL && tcp_server_take_messages(server))
+        grant = tcp_grant_open(server, link->frame.offset, stream, token);
+    link->in_start += TCP_TOKEN_BYTES;
+    if (grant == NULL) {
+        int64_t unused = 0;
+        answer_done(link, 0, RSM_ST_ABORTED);
+        (void)send_output(link, &unused);
+        return TCP_ENDS;
+    }
+    return let_in(server, link, grant, stream);
+}
+
+static enum tcp_progress next_request(struct tcp_server *server, struct tcp_link *link,
+                                      int64_t *budget)
 {
     uint32_t needed = TCP_FRAME_BYTES + (link->grant == NULL ? TCP_TOKEN_BYTES : 0);
     if (available(link) < needed)
-        return fill(link);
+        return fill(link, budget);
     link->frame = tcp_frame_decode(link->in + link->in_start);
     link->in_start += TCP_FRAME_BYTES;
     link->moved = 0;
     if (!tcp_request_is_sound(&link->frame))
-        return ENDS;
+        return TCP_ENDS;
     if (link->grant == NULL)
         return admit(server, link);
     if (link->stream == TCP_STREAM_DATA)
         return begin_request(server, link);
     if (link->frame.type != TCP_TAKEN)
-        return ENDS;
+        return TCP_ENDS;
     link->grant->taken = true;
     tcp_grant_note(server, link->grant);
-    return GOES_ON;
+    return TCP_GOES_ON;
 }
 
 /* ------------------------------------------------------------------ turns */
 
-static enum progress step(struct tcp_server *server, struct tcp_link *link, int64_t *budget)
+static enum tcp_progress step(struct tcp_server *server, struct tcp_link *link, int64_t *budget)
 {
     if (has_output(link))
         return send_output(link, budget);
     if (link->in_frame)
         return take_payload(link, budget);
     *budget -= TCP_FRAME_COST;
-    return next_request(server, link);
+    if (link->grant == NULL && server->tls != NULL)
+        return shake_hands(server, link);
+    return next_request(server, link, budget);
 }
 
 static void await_socket(struct tcp_server *server, struct tcp_link *link, bool writes)
 {
     struct epoll_event events = {.events = writes ? EPOLLOUT : EPOLLIN, .data.ptr = link};
     if (link->writes != writes)
-        (void)epoll_ctl(server->epoll, EPOLL_CTL_MOD, link->socket, &events);
+        (void)epoll_ctl(server->epoll, EPOLL_CTL_MOD, link->channel.socket, &events);
     link->writes = writes;
 }
 
 void tcp_link_serve(struct tcp_server *server, struct tcp_link *link)
 {
     int64_t budget = server->turn_bytes;
-    enum progress progress = GOES_ON;
-    while (progress == GOES_ON && budget > 0)
+    enum tcp_progress progress = TCP_GOES_ON;
+    while (progress == TCP_GOES_ON && budget > 0)
         progress = step(server, link, &budget);
-    if (progress == ENDS) {
+    if (progress == TCP_ENDS) {
         tcp_link_end(server, link);
         return;
     }
-    bool busy = progress == GOES_ON;
+    bool busy = progress == TCP_GOES_ON;
     if (busy && !link->busy)
         DL_APPEND2(server->busy, link, busy_prev, busy_next);
     else if (!busy && link->busy)
         DL_DELETE2(server->busy, link, busy_prev, busy_next);
     link->busy = busy;
     if (!busy)
-        await_socket(server, link, has_output(link));
+        await_socket(server, link, has_output(link) || link->handshake_writes);
 }
 
 void tcp_link_notify(struct tcp_server *server, struct tcp_link *link,

@@ -19,6 +19,8 @@
 #include <utlist.h>
 
 #include "transport/tcp/common/control.h"
+#include "transport/tcp/common/records.h"
+#include "transport/tcp/common/tls.h"
 #include "transport/tcp/common/wire.h"
 
 enum {
@@ -39,13 +41,16 @@ struct tcp_link {
     struct tcp_link *prev, *next;           /**< among strangers, or NULL */
     struct tcp_link *busy_prev, *busy_next; /**< among those whose turn has ended */
     bool busy;
-    int socket;
+    struct tcp_channel channel;
+    struct tcp_handshake
+        *handshake;          /**< of a stranger who has sent something, with TLS; else NULL */
     struct tcp_grant *grant; /**< NULL: a stranger */
     enum tcp_stream stream;
     struct tcp_source *source;                  /**< of a stranger; else NULL */
     struct tcp_link *source_prev, *source_next; /**< among its strangers */
     int64_t since_ns;
-    bool writes; /**< waits until the socket takes more */
+    bool writes;           /**< waits until the socket takes more */
+    bool handshake_writes; /**< what `handshake` sends */
 
     uint8_t in[TCP_IN_BYTES];
     uint32_t in_start, in_end;
@@ -82,6 +87,7 @@ struct tcp_grant {
 
 struct tcp_server {
     int control, listener, epoll;
+    struct tcp_tls *tls; /**< NULL: connections are plain */
     int64_t timeout_ns;
     uint32_t timeout_ms;
     int64_t spin_ns, latest_ns;   /**< of requests */
@@ -119,6 +125,10 @@ void tcp_grant_note(struct tcp_server *server, struct tcp_grant *grant);
 struct tcp_grant *tcp_grant_open(struct tcp_server *server, uint64_t id, enum tcp_stream stream,
                                  const uint8_t token[TCP_TOKEN_BYTES]);
 
+/** Its token, if it has not been used; NULL. */
+const uint8_t *tcp_grant_token(const struct tcp_server *server, uint64_t id,
+                               enum tcp_stream stream);
+
 /* ------------------------------------------------------------------ listen.c */
 
 /** Accept who calls. */
@@ -138,6 +148,26 @@ bool tcp_stranger_add(struct tcp_server *server, struct tcp_link *link,
 void tcp_stranger_remove(struct tcp_server *server, struct tcp_link *link);
 /** End one to make room. False: there is none. */
 bool tcp_stranger_gives_way(struct tcp_server *server);
+
+/* ------------------------------------------------------------------ encrypt.c */
+
+/** How a step of a connection ends. */
+enum tcp_progress {
+    TCP_GOES_ON,
+    TCP_WAITS, /**< for the socket */
+    TCP_ENDS,
+};
+
+/** Which of a grant's tokens opens the stream of a HELLO. */
+static inline enum tcp_stream tcp_stream_of(const struct tcp_frame *hello)
+{
+    return (hello->flags & TCP_FLAG_SIGNALS) != 0 ? TCP_STREAM_SIGNALS : TCP_STREAM_DATA;
+}
+
+/** A step of a stranger's handshake. Behind its end @p grant is the importer's, whose token is now
+ *  used. */
+enum tcp_progress tcp_link_shake_hands(struct tcp_server *server, struct tcp_link *link,
+                                       struct tcp_grant **grant, enum tcp_stream *stream);
 
 /* ------------------------------------------------------------------ serve.c */
 

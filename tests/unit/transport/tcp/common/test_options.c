@@ -33,19 +33,22 @@ static void all_of_them(void **state)
     struct tcp_options options;
     (void)state;
     assert_true(reads("address=192.0.2.1,port=4711 timeout=50,spin-us=7,serve-spin-us=8,"
-                      "server=/opt/rsm-tcpd",
+                      "encrypt=tls,server=/opt/rsm-tcpd",
                       &options));
     assert_string_equal(options.address, "192.0.2.1");
     assert_string_equal(options.server, "/opt/rsm-tcpd");
     assert_true(options.port == 4711 && options.timeout_ms == 50);
     assert_true(options.spin_us == 7 && options.serve_spin_us == 8);
+    assert_true(options.tls);
+    assert_true(reads("encrypt=none", &options) && !options.tls);
     assert_true(reads("address=2001:db8::1", &options));
 }
 
 static void what_is_wrong_is_named(void **state)
 {
     static const char *const wrong[] = {"address=here", "port=65536",       "timeout=9",
-                                        "spin-us=-1",   "serve-spin-us=1K", "server=rsm-tcpd"};
+                                        "spin-us=-1",   "serve-spin-us=1K", "server=rsm-tcpd",
+                                        "encrypt=yes"};
     struct tcp_options options;
     (void)state;
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

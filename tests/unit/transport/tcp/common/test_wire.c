@@ -68,6 +68,11 @@ static void offers_are_decoded_whole(void **state)
     for (size_t length = 0; length < TCP_OFFER_BYTES; length++)
         assert_int_equal(tcp_offer_decode(bytes, length, &back), RSM_ST_PROTOCOL);
     assert_int_equal(tcp_offer_decode(bytes, TCP_OFFER_BYTES + 1, &back), RSM_ST_PROTOCOL);
+    assert_false(back.tls);
+    offer.tls = true;
+    tcp_offer_encode(&offer, bytes);
+    assert_int_equal(tcp_offer_decode(bytes, TCP_OFFER_BYTES, &back), RSM_ST_OK);
+    assert_true(back.tls && back.port == 4711 && back.grant == 12);
     bytes[0]++; /* the version */
     assert_int_equal(tcp_offer_decode(bytes, TCP_OFFER_BYTES, &back), RSM_ST_PROTOCOL);
     offer.port = 65536;

@@ -29,7 +29,7 @@ static void pair_open(struct pair *pair)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     pair->conn.options = &options;
     pair->conn.sender = &sender;
-    pair->conn.socket = ends[0];
+    pair->conn.channel.socket = ends[0];
     pair->peer = ends[1];
     pthread_mutex_init(&pair->conn.lock, NULL);
     pthread_mutex_init(&pair->conn.stage.lock, NULL);
@@ -40,7 +40,7 @@ static void pair_close(struct pair *pair)
     tcp_sender_leave(&pair->conn);
     pthread_mutex_destroy(&pair->conn.lock);
     pthread_mutex_destroy(&pair->conn.stage.lock);
-    close(pair->conn.socket);
+    close(pair->conn.channel.socket);
     close(pair->peer);
 }
 
@@ -210,7 +210,7 @@ STAGE_TEST(a_peer_that_stops_delays_nobody)
     int small = 1;
     pair_open(&stuck);
     pair_open(&other);
-    assert_int_equal(setsockopt(stuck.conn.socket, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
+    assert_int_equal(setsockopt(stuck.conn.channel.socket, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
     uint64_t sent = 0;
     while (collects() && sent < MANY && is_taken(&stuck))
         put_closely(&stuck, sent++);
