@@ -66,7 +66,7 @@ printed() {
 # output in /tmp/N.
 : >/tmp/shell
 once() {
-    timeout 400 bash -o pipefail -c ". /tmp/shell
+    timeout 900 bash -o pipefail -c ". /tmp/shell
 $2" <"/tmp/input" >"/tmp/$1" 2>&1
 }
 once_and_prints() {
@@ -126,7 +126,7 @@ while IFS=$'\t' read -r where manner prints command <&3; do
     [ "$where" = both ] || [ "$where" = "$host" ] || copied=$number
     lab_note "step-$number-$host"
     for other in alpha beta; do
-        lab_await "step-$number-$other" 500
+        lab_await "step-$number-$other" 1000
     done
     # What is typed on beta appears on alpha.
     if [[ $command == 'rsmtest -i'* && $manner == wait ]] && [ "$host" = alpha ]; then
