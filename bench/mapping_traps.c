@@ -27,6 +27,7 @@ static struct way {
 } ways[] = {
     {.trap = "signal", .mode = "auto"},
     {.trap = "signal", .mode = "twin"},
+    {.trap = "thread", .mode = "auto"},
     {.trap = "thread", .mode = "twin"},
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };

@@ -13,7 +13,7 @@
 static char state_in(const char *line)
 {
     const char *end = strrchr(line, ')');
-    return end != NULL && end[1] == ' ' ? end[2] : '\0';
+    return (char)(end != NULL && end[1] == ' ' ? end[2] : '\0');
 }
 
 bool rsmcore_peer_is_runnable(int socket)

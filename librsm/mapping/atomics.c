@@ -42,6 +42,14 @@ bool mapping_atomics_refuse(const struct mapping_options *options, ucontext_t *c
     return refuse;
 }
 
+void mapping_report_blocked(void)
+{
+    static atomic_flag reported = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&reported))
+        rsm_log_info("a thread that blocks the engine's signal stores to a mapping: a store of the "
+                     "same value may be lost, see rsm_map(7)");
+}
+
 void mapping_atomics_report(void)
 {
     int seen = SEEN;

@@ -30,6 +30,9 @@ struct mapping_store {
  *  know the instruction, or it does more than store (locked, read-modify-write, push...). */
 bool mapping_decode(const ucontext_t *context, uintptr_t fault, struct mapping_store *store);
 
+/** Where the instruction is that the thread goes on with. */
+uintptr_t mapping_instruction(const ucontext_t *context);
+
 /** Go on as if @p elements of the store had been executed. */
 void mapping_retire(ucontext_t *context, const struct mapping_store *store, uint64_t elements);
 

@@ -8,6 +8,12 @@ bool mapping_decode(const ucontext_t *context, uintptr_t fault, struct mapping_s
     return false;
 }
 
+uintptr_t mapping_instruction(const ucontext_t *context)
+{
+    (void)context;
+    return 0;
+}
+
 void mapping_retire(ucontext_t *context, const struct mapping_store *store, uint64_t elements)
 {
     (void)context, (void)store, (void)elements;

@@ -231,6 +231,11 @@ bool mapping_is_atomic(const ucontext_t *context)
             decoded.instruction.mnemonic == ZYDIS_MNEMONIC_XCHG);
 }
 
+uintptr_t mapping_instruction(const ucontext_t *context)
+{
+    return (uintptr_t)greg(context, REG_RIP);
+}
+
 void mapping_retire(ucontext_t *context, const struct mapping_store *store, uint64_t elements)
 {
     greg_t *gregs = context->uc_mcontext.gregs;

@@ -24,13 +24,21 @@
 #define UFFDIO_CONTINUE_MODE_WP ((uint64_t)1 << 1)
 #endif
 
+#ifndef UFFD_FEATURE_THREAD_ID
+#define UFFD_FEATURE_THREAD_ID (1 << 8)
+#endif
+#ifndef UFFD_FEATURE_EXACT_ADDRESS
+#define UFFD_FEATURE_EXACT_ADDRESS (1 << 11)
+#endif
+
 enum { ATTEMPTS = 100 };
 
 static int new_faultfd(bool user_only)
 {
     return rsmcore_uffd_new(user_only, UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
                                            UFFD_FEATURE_PAGEFAULT_FLAG_WP |
-                                           UFFD_FEATURE_WP_HUGETLBFS_SHMEM);
+                                           UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+                                           UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_EXACT_ADDRESS);
 }
 
 static bool take(int fd, uintptr_t address, size_t length)

@@ -26,42 +26,108 @@ static bool allow(struct mapping *mapping, uint32_t page, bool store)
     return store ? mapping_promote(space, page) : mapping_load(space, page);
 }
 
-/* The faulting thread tries again, whatever has become of the page: the view may have gone since,
- * and a page that the kernel cannot show is made one that raises SIGSEGV. */
-static void serve(struct mapping *mapping, const struct uffd_msg *message)
+/* The space's lock is held. The faulting thread tries again, whatever has become of the page: the
+ * view may have gone since, and a page that the kernel cannot show is made one that raises
+ * SIGSEGV. */
+static void serve_page(struct mapping *mapping, uintptr_t address, bool store)
 {
     struct mapping_space *space = &mapping->space;
-    uintptr_t address = message->arg.pagefault.address / space->page_size * space->page_size;
-    bool store =
-        (message->arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0;
+    const struct mapping_view *view = mapping_view_at(mapping, address);
+    if (view == NULL)
+        return;
+    uint32_t page =
+        view->first + (uint32_t)((address - (uintptr_t)view->address) / space->page_size);
+    RSM_PROBE3(map_fault, address, (uint64_t)page * space->page_size, (uint32_t)store);
+    if (!allow(mapping, page, store))
+        (void)mprotect((void *)address, space->page_size, PROT_NONE);
+}
+
+static void serve(struct mapping *mapping, uintptr_t address, bool store)
+{
+    size_t size = mapping->space.page_size;
+    address = address / size * size;
+    mapping_lock(&mapping->space.lock);
+    serve_page(mapping, address, store);
+    mapping_unlock(&mapping->space.lock);
+    rsmcore_uffd_wake(mapping->faultfd, address, size);
+}
+
+/* Whether the thread should do the store itself, as far as the page is concerned. */
+static bool wants_decoding(struct mapping *mapping, uintptr_t address)
+{
+    struct mapping_space *space = &mapping->space;
+    if (!mapping->hands_over || space->options.mode == MAPPING_TWIN)
+        return false;
     mapping_lock(&space->lock);
     const struct mapping_view *view = mapping_view_at(mapping, address);
+    bool wants = false;
     if (view != NULL) {
         uint32_t first = (uint32_t)((address - (uintptr_t)view->address) / space->page_size);
-        RSM_PROBE3(map_fault, address, (uint64_t)(view->first + first) * space->page_size,
-                   (uint32_t)store);
-        if (!allow(mapping, view->first + first, store))
-            (void)mprotect((void *)address, space->page_size, PROT_NONE);
+        wants = space->page[view->first + first].state != MAPPING_RW;
     }
     mapping_unlock(&space->lock);
-    rsmcore_uffd_wake(mapping->faultfd, address, space->page_size);
+    return wants;
+}
+
+/* A store that is not decoded gets a twin; it is counted why. */
+static void count_left(struct mapping *mapping, enum mapping_handed why)
+{
+    struct mapping_counters *counters = &mapping->space.counters;
+    mapping_lock(&mapping->space.lock);
+    counters->by_calls += why == MAPPING_HANDED_TO_CALL;
+    counters->blocked += why == MAPPING_HANDED_TO_DEAF;
+    counters->unknown += why == MAPPING_HANDED_TO_NOBODY;
+    mapping_unlock(&mapping->space.lock);
+    if (why == MAPPING_HANDED_TO_DEAF)
+        mapping_report_blocked();
+}
+
+static void on_message(struct mapping *mapping, const struct uffd_msg *message)
+{
+    uintptr_t address = message->arg.pagefault.address;
+    pid_t thread = (pid_t)message->arg.pagefault.feat.ptid;
+    bool store =
+        (message->arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0;
+    mapping_hands_seen(&mapping->hands, thread);
+    if (store && wants_decoding(mapping, address)) {
+        enum mapping_handed handed = mapping_hand_over(&mapping->hands, thread, address);
+        if (handed == MAPPING_HANDED_OVER)
+            return;
+        count_left(mapping, handed);
+    }
+    serve(mapping, address, store);
+}
+
+static void serve_left(struct mapping *mapping, bool all_read)
+{
+    uintptr_t address;
+    while ((address = mapping_hands_left(&mapping->hands, all_read)) != 0) {
+        count_left(mapping, MAPPING_HANDED_TO_DEAF);
+        serve(mapping, address, true);
+    }
+}
+
+static void serve_all(struct mapping *mapping)
+{
+    struct uffd_msg messages[MESSAGES];
+    ssize_t length = read(mapping->faultfd, messages, sizeof messages);
+    for (ssize_t i = 0; i < length / (ssize_t)sizeof messages[0]; i++)
+        if (messages[i].event == UFFD_EVENT_PAGEFAULT)
+            on_message(mapping, &messages[i]);
+    serve_left(mapping, length < (ssize_t)sizeof messages);
 }
 
 static void *run(void *argument)
 {
     struct mapping *mapping = argument;
-    struct uffd_msg messages[MESSAGES];
     struct pollfd polled[] = {{.fd = mapping->faultfd, .events = POLLIN},
                               {.fd = mapping->stop_fd, .events = POLLIN}};
     (void)prctl(PR_SET_NAME, "rsm-mapping-uf");
-    while (polled[1].revents == 0) {
-        if (poll(polled, 2, -1) < 0)
-            continue;
-        ssize_t length = read(mapping->faultfd, messages, sizeof messages);
-        for (ssize_t i = 0; i < length / (ssize_t)sizeof messages[0]; i++)
-            if (messages[i].event == UFFD_EVENT_PAGEFAULT)
-                serve(mapping, &messages[i]);
-    }
+    mapping_hands_init(&mapping->hands);
+    while (polled[1].revents == 0)
+        if (poll(polled, 2, mapping_hands_timeout(&mapping->hands)) >= 0)
+            serve_all(mapping);
+    mapping_hands_end(&mapping->hands);
     return NULL;
 }
 

@@ -27,6 +27,7 @@ static void send_pages(struct mapping_space *space)
          page = space->page[page].next) {
         bool any = mapping_runs_add(&runs, page, mapping_copy_of(space, page));
         space->page[page].cut_short = any;
+        mapping_prefer_flushed(space, page);
         if (any && space->page[page].next != MAPPING_NO_PAGE) {
             mapping_runs_send(&runs);
             mapping_order(space);

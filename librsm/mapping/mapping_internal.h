@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <ucontext.h>
 
+#include "mapping/handover.h"
 #include "mapping/space.h"
 #include "core/mapping.h"
 
@@ -42,6 +43,8 @@ struct mapping {
     int faultfd;                        /* of mechanisms that have one, else -1 */
     int pagemap;                        /* the same */
     bool kernel_faults;                 /* it works inside system calls too */
+    bool hands_over;                    /* threads carry out their stores to its views */
+    struct mapping_hands hands;         /* of fault_thread */
     int stop_fd;                        /* readable when fault_thread should end */
     struct mapping_thread fault_thread; /* of the mechanism that has one */
     _Atomic uint32_t work;              /* moves when the thread should look; a futex */
@@ -74,6 +77,8 @@ struct mapping *mapping_view_owner(uintptr_t address);
 /** The newest view of @p owner at @p address, or NULL. The space's lock is held. */
 const struct mapping_view *mapping_view_at(const struct mapping *owner, uintptr_t address);
 void mapping_view_release(struct mapping *owner);
+/** From the handler: whether any view shows part of [address, address + length). */
+bool mapping_view_shows(uintptr_t address, size_t length);
 /** Whether any view shows part of [address, address + length). */
 bool mapping_view_overlaps(const void *address, size_t length);
 /** struct mapping_space's protect. */
@@ -87,6 +92,12 @@ enum rsm_status mapping_trap_install(void);
 void mapping_trap_remove(void);
 /** The program may have installed a handler of its own since: be in front of it. */
 void mapping_trap_renew(void);
+
+/** From another signal's handler: the thread is about to store to a page of a view that is not RW;
+ *  @p address is where. The store is carried out or let through, whatever instruction it is, if the
+ *  thread still is at the one whose address ends in @p pc; that it knows, at any. False: nothing
+ *  has been done, and the thread tries again. */
+bool mapping_trap_store(uintptr_t address, uint32_t pc, ucontext_t *context);
 
 /* ---- service.c */
 
@@ -153,6 +164,10 @@ static inline struct mapping *mapping_of_space(struct mapping_space *space)
  *  instead, and SIGBUS at @p address is what the program gets when the handler returns. */
 bool mapping_atomics_refuse(const struct mapping_options *options, ucontext_t *context,
                             uintptr_t address);
+
+/** Log once in the life of the process that a thread which blocks signals has stored; not from a
+ *  handler. */
+void mapping_report_blocked(void);
 
 /** Log the first that was let through, once in the life of the process; not from a handler. */
 void mapping_atomics_report(void);

@@ -41,6 +41,7 @@ static bool try_thread(struct mapping *mapping)
     if (mapping->faultfd < 0)
         return false;
     mapping->mechanism = &mapping_by_thread;
+    mapping->hands_over = mapping_handover_is_possible();
     return true;
 }
 

@@ -67,13 +67,18 @@ enum rsm_status mapping_memory_make(struct mapping_space *space, int *fd)
     space->page = reserve(table_bytes(space));
     space->clean = reserve(set_bytes(space));
     space->buffer = reserve((MAPPING_BUFFER_PAGES + 1) * space->page_size);
+    uint64_t *bits = reserve(MAPPING_STRETCHES * space->page_size / 8);
+    space->stretches[0].bytes = bits;
     if (space->twins == NULL || space->page == NULL || space->clean == NULL ||
-        space->buffer == NULL)
+        space->buffer == NULL || bits == NULL)
         return RSM_ST_NO_MEMORY;
     (void)madvise(space->twins, segment_bytes(space), MADV_DONTDUMP);
     space->scratch = space->buffer + MAPPING_BUFFER_PAGES * space->page_size;
     /* Here, not in a handler that must not run out of memory. */
     memset(space->buffer, 0, (MAPPING_BUFFER_PAGES + 1) * space->page_size);
+    memset(bits, 0, MAPPING_STRETCHES * space->page_size / 8);
+    for (unsigned i = 0; i < MAPPING_STRETCHES; i++)
+        space->stretches[i].bytes = bits + i * space->page_size / 64;
     return RSM_ST_OK;
 }
 
@@ -85,6 +90,7 @@ void mapping_memory_free(struct mapping_space *space, int fd, bool inherited)
     give_back(space->page, table_bytes(space));
     give_back(space->clean, set_bytes(space));
     give_back(space->buffer, (MAPPING_BUFFER_PAGES + 1) * space->page_size);
+    give_back(space->stretches[0].bytes, MAPPING_STRETCHES * space->page_size / 8);
     if (fd >= 0)
         close(fd);
 }

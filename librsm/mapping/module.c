@@ -227,9 +227,11 @@ static void log_counters(const struct mapping *mapping, const struct mapping_cou
 {
     rsm_log_info("mapping by %s ended: traps=%" PRIu64 " loads=%" PRIu64 " emulated=%" PRIu64
                  " promotions=%" PRIu64 " flushes=%" PRIu64 " pages=%" PRIu64 " runs=%" PRIu64
-                 " two-way=%" PRIu64 " refreshes=%" PRIu64,
+                 " two-way=%" PRIu64 " refreshes=%" PRIu64 " unknown=%" PRIu64 " blocked=%" PRIu64
+                 " by-calls=%" PRIu64,
                  mapping->mechanism->name, c->traps, c->loads, c->stores, c->promotions, c->flushes,
-                 c->flushed_pages, c->runs, c->two_way_pages, c->refreshes);
+                 c->flushed_pages, c->runs, c->two_way_pages, c->refreshes, c->unknown, c->blocked,
+                 c->by_calls);
 }
 
 /* No view is left: what was cached is not what the next one will see. */
@@ -333,6 +335,7 @@ static enum rsm_status init_space(struct mapping *made, struct rsm_conn *inner, 
     space->now = now;
     space->woken = mapping_service_wake;
     space->dirty_first = space->dirty_last = space->streak = MAPPING_NO_PAGE;
+    space->latest = MAPPING_NO_PAGE;
     return mapping_memory_make(space, &made->fd);
 }
 

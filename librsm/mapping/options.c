@@ -91,7 +91,9 @@ static const char *why_not_decoded(const struct mapping_options *options)
         return "for this processor";
     if (options->mode == MAPPING_MIRROR)
         return "with mode=mirror";
-    return options->trap == MAPPING_TRAP_THREAD ? "with trap=thread" : NULL;
+    return options->trap == MAPPING_TRAP_THREAD && !mapping_handover_is_possible()
+               ? "with trap=thread here"
+               : NULL;
 }
 
 enum rsm_status mapping_options_read(struct mapping_options *options,

@@ -11,15 +11,12 @@ struct mapping_options {
     enum mapping_mode mode;
     enum mapping_trap trap;
     enum mapping_trap_reason reason; /**< for the trap, where the connection may read */
-    uint32_t threshold;              /**< stores to one page within EPOCH_US that earn it a twin */
+    uint32_t threshold;              /**< stores of one copy to a page that earn it a twin */
     uint32_t flush_us;
     uint32_t refresh_us;
     uint32_t grain;
     enum mapping_atomics atomics;
 };
-
-/** Stores to a page count together if they happen within so many microseconds. */
-#define MAPPING_EPOCH_US 1000u
 
 /** The defaults for this processor. */
 struct mapping_options mapping_options_default(void);

@@ -6,7 +6,6 @@
 #include "mapping/defects.h"
 
 enum { REFRESHES_IN_A_ROW = 16, LINES = 64, BITS = 64 };
-enum { STRIDE = 128 }; /* bytes between two stores of one copy, at most */
 
 static void wake(struct mapping_space *space)
 {
@@ -196,50 +195,6 @@ bool mapping_promote(struct mapping_space *space, uint32_t page)
     return true;
 }
 
-/* Copies go from page to page, in either direction: a neighbour of the page that became RW last. */
-static bool goes_on_from_page(const struct mapping_space *space, uint32_t page, uint64_t now)
-{
-    return space->streak != MAPPING_NO_PAGE &&
-           (page == space->streak + 1 || page + 1 == space->streak) &&
-           now - space->streak_since < MAPPING_EPOCH_US;
-}
-
-/* A flush in the background took the twin away amid a copy, which goes on where it was. A barrier
- * ends that: what comes then may be another thing. */
-static bool goes_on_in_page(const struct mapping_space *space, uint32_t page, size_t at,
-                            uint64_t now)
-{
-    const struct mapping_page *entry = &space->page[page];
-    if (!entry->cut_short || entry->epoch != atomic_load(&space->epoch) ||
-        now - entry->since >= MAPPING_EPOCH_US)
-        return false;
-    return (at > entry->sent_last && at - entry->sent_last <= STRIDE) ||
-           (at < entry->sent_from && entry->sent_from - at <= STRIDE);
-}
-
-bool mapping_prefers_twin(struct mapping_space *space, uint32_t page, size_t at, unsigned weight)
-{
-    struct mapping_page *entry = &space->page[page];
-    if (!mapping_may_read(space))
-        return false; /* there is nothing to make one of */
-    if (space->options.mode == MAPPING_TWIN || space->dead)
-        return true;
-    if (space->options.mode == MAPPING_PRECISE || entry->two_way ||
-        space->options.threshold == MAPPING_THRESHOLD_NEVER)
-        return false;
-    uint64_t now = space->now();
-    bool goes_on = goes_on_from_page(space, page, now) || goes_on_in_page(space, page, at, now);
-    uint32_t epoch = atomic_load(&space->epoch);
-    if (entry->stores == 0 || entry->epoch != epoch || now - entry->counted >= MAPPING_EPOCH_US) {
-        entry->stores = 0;
-        entry->counted = now;
-        entry->epoch = epoch;
-    }
-    entry->stores =
-        (uint16_t)(entry->stores + weight < UINT16_MAX ? entry->stores + weight : UINT16_MAX);
-    return goes_on || entry->stores >= space->options.threshold;
-}
-
 /* Where the page has a twin the bytes are in both: they are sent here and must not be again, for
  * the peer may have written there meanwhile. */
 static void store_locally(struct mapping_space *space, uint32_t page, size_t at, const void *bytes,
@@ -332,5 +287,6 @@ void mapping_forget(struct mapping_space *space, uint32_t first, uint32_t count)
         space->page[page].known = false;
         space->page[page].two_way = false;
         space->page[page].stored_lines = 0;
+        mapping_prefer_forget(space, page);
     }
 }

@@ -28,6 +28,13 @@
 
 enum mapping_state { MAPPING_NONE, MAPPING_RO, MAPPING_RW };
 
+/** What the program has stored to a page before the stretch of now. */
+enum mapping_past {
+    MAPPING_PAST_NONE,
+    MAPPING_PAST_PARTS, /**< some of it */
+    MAPPING_PAST_WHOLE, /**< all of it, in one go */
+};
+
 #define MAPPING_NO_PAGE UINT32_MAX
 
 struct mapping_mirror; /* mirror.h */
@@ -36,17 +43,29 @@ struct mapping_page {
     uint64_t posted;       /* number of the last write that was posted to it */
     uint64_t stored_lines; /* 64ths of the page that own stores went to since it was known */
     uint64_t since;        /* us: became RW, or was last read */
-    uint64_t counted;      /* us: the first of `stores` */
     uint32_t epoch;        /* of the space, at the first of `stores` */
+    uint32_t past_epoch;   /* of the space, at the last of the page's past */
     uint32_t next;         /* RW: the page that became RW next */
-    uint16_t stores;       /* trapped ones in one epoch, as long as NONE or RO */
+    uint16_t stores;       /* trapped ones of its stretch, as long as NONE or RO */
     uint16_t sent_from;    /* first and last byte in the page that the last flush sent */
     uint16_t sent_last;
     uint8_t state;     /* enum mapping_state */
     uint8_t refreshes; /* in a row, as long as RO */
+    uint8_t past;      /* enum mapping_past */
     bool known;        /* the copy had the segment's contents once */
     bool two_way;      /* the peer writes what we write: no twin because of many stores */
     bool cut_short;    /* a flush took its twin away, and sent something */
+};
+
+enum { MAPPING_STRETCHES = 8 };
+
+/** What a copy operation has stored to a page, as far as it was seen. */
+struct mapping_stretch {
+    uint32_t page;
+    uint32_t count;    /* bytes that it has; 0: this one is unused */
+    uint32_t from, to; /* they are in [from, to) */
+    uint64_t used;
+    uint64_t *bytes; /* a bit for each byte of the page */
 };
 
 /** What happened. Changed under the lock. */
@@ -60,6 +79,9 @@ struct mapping_counters {
     uint64_t runs;          /**< writes that flushes made of them */
     uint64_t two_way_pages; /**< pages where both sides were seen to write the same lines */
     uint64_t refreshes;     /**< of RO pages, in place; in mirror mode, of pages */
+    uint64_t unknown;       /**< stores let through: instructions that are not decoded */
+    uint64_t blocked;       /**< the same, of threads that block the engine's signal */
+    uint64_t by_calls;      /**< the same, of system calls */
 };
 
 struct mapping_space {
@@ -77,6 +99,11 @@ struct mapping_space {
     uint8_t *scratch;          /* a page, for what a string instruction stores, or a snapshot */
     struct mapping_page *page; /* page_count entries */
     uint64_t *clean;           /* bit per page: it is RO */
+
+    struct mapping_stretch stretches[MAPPING_STRETCHES];
+    uint64_t stretch_turn;
+    uint32_t latest; /* page with the last decoded store */
+    uint32_t passed; /* pages that the copy has gone through which goes on there */
 
     struct mapping_mirror *mirror; /* of that mode, else NULL */
 
@@ -172,9 +199,19 @@ bool mapping_load(struct mapping_space *space, uint32_t page);
 bool mapping_promote(struct mapping_space *space, uint32_t page);
 /** Give the views the access that the page's state allows, where a fault says they have it not. */
 bool mapping_reassert(struct mapping_space *space, uint32_t page);
-/** Whether a decoded store to the page, @p at bytes from its beginning, should make it RW instead
- * of being sent by itself; counts it as @p weight stores (1 or more). */
-bool mapping_prefers_twin(struct mapping_space *space, uint32_t page, size_t at, unsigned weight);
+
+/* ---- prefer.c */
+
+/** Whether a decoded store to [at, at + length) of the page should make it RW instead of being
+ * sent by itself; counts it as @p weight stores (1 or more). */
+bool mapping_prefers_twin(struct mapping_space *space, uint32_t page, size_t at, size_t length,
+                          unsigned weight);
+/** The page's twin was compared and has gone. */
+void mapping_prefer_flushed(struct mapping_space *space, uint32_t page);
+void mapping_prefer_forget(struct mapping_space *space, uint32_t page);
+
+/* ---- pages.c again */
+
 /** Do a decoded store: to the local copies of its pages, if there are any, and to the segment,
  * after all earlier stores. [offset, offset + length) is inside the segment; length is at most a
  * page. */

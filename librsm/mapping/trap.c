@@ -48,10 +48,13 @@ static uint64_t elements_at_once(const struct fault *fault, const struct mapping
     return max < store->elements ? max : store->elements;
 }
 
-/* Collect what is stored; false if the source of a move cannot be read just now. */
+/* Collect what is stored; false if the source of a move cannot be read just now. A source in a view
+ * is not: the kernel would wait for a thread that waits for the lock which this one holds. */
 static bool gather(const struct mapping_store *store, uint8_t *into, size_t length)
 {
     if (store->source != 0) {
+        if (mapping_view_shows(store->source, length))
+            return false;
         struct iovec local = {into, length}, remote = {(void *)store->source, length};
         return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)length;
     }
@@ -97,6 +100,33 @@ static size_t place_of(const struct fault *fault, const struct mapping_store *st
     return store->address > page ? store->address - page : 0;
 }
 
+/* How many bytes from there on it stores to the page. */
+static size_t length_of(const struct fault *fault, const struct mapping_store *store)
+{
+    size_t length = (size_t)elements_at_once(fault, store) * store->width;
+    size_t left = fault->owner->space.page_size - place_of(fault, store);
+    return length < left ? length : left;
+}
+
+static bool prefers_twin(const struct fault *fault, const struct mapping_store *store)
+{
+    return mapping_prefers_twin(&fault->owner->space, fault->page, place_of(fault, store),
+                                length_of(fault, store), weight_of(store));
+}
+
+/* A store to a page that is not RW. */
+static enum outcome on_trapped_store(const struct fault *fault, bool decoded,
+                                     const struct mapping_store *store)
+{
+    struct mapping_space *space = &fault->owner->space;
+    if (decoded && !prefers_twin(fault, store) && emulate(fault, store))
+        return DONE;
+    if (!decoded && mapping_atomics_refuse(&space->options, fault->context, fault->address))
+        return DONE;
+    space->counters.unknown += !decoded && space->options.mode != MAPPING_TWIN;
+    return mapping_promote(space, fault->page) ? DONE : NOT_OURS;
+}
+
 static enum outcome on_store(const struct fault *fault)
 {
     struct mapping_space *space = &fault->owner->space;
@@ -105,14 +135,9 @@ static enum outcome on_store(const struct fault *fault)
         return NOT_OURS;
     if (space->page[fault->page].state == MAPPING_RW)
         return mapping_reassert(space, fault->page) ? DONE : NOT_OURS;
-    bool trapped =
-        (space->options.mode != MAPPING_TWIN || !mapping_may_read(space)) &&
-        mapping_decode(fault->context, fault->address, &store) &&
-        !mapping_prefers_twin(space, fault->page, place_of(fault, &store), weight_of(&store)) &&
-        emulate(fault, &store);
-    if (trapped || mapping_atomics_refuse(&space->options, fault->context, fault->address))
-        return DONE;
-    return mapping_promote(space, fault->page) ? DONE : NOT_OURS;
+    bool decoded = (space->options.mode != MAPPING_TWIN || !mapping_may_read(space)) &&
+                   mapping_decode(fault->context, fault->address, &store);
+    return on_trapped_store(fault, decoded, &store);
 }
 
 static enum outcome on_load(const struct fault *fault)
@@ -155,6 +180,39 @@ static bool on_fault(siginfo_t *info, void *context)
         mapping_view_release(owner);
     }
     return outcome == DONE;
+}
+
+/* The space's lock is held. */
+static bool store_at(struct mapping *owner, uintptr_t address, uint32_t pc, ucontext_t *context)
+{
+    struct mapping_store store;
+    struct fault fault = {.owner = owner,
+                          .view = mapping_view_at(owner, address),
+                          .address = address,
+                          .context = context};
+    if (fault.view == NULL || (fault.view->rights & RSM_RIGHT_WRITE) == 0)
+        return false;
+    owner->space.counters.traps++;
+    fault.page = mapping_page_of(&owner->space, offset_of(&fault, address));
+    RSM_PROBE3(map_fault, address, offset_of(&fault, address), UINT32_C(1));
+    if (owner->space.page[fault.page].state == MAPPING_RW)
+        return true; /* another thread has made it so */
+    bool decoded = mapping_decode(context, address, &store);
+    if (!decoded && (uint32_t)mapping_instruction(context) != pc)
+        return false;
+    return on_trapped_store(&fault, decoded, &store) == DONE;
+}
+
+bool mapping_trap_store(uintptr_t address, uint32_t pc, ucontext_t *context)
+{
+    struct mapping *owner = mapping_view_owner(address);
+    if (owner == NULL)
+        return false;
+    mapping_lock(&owner->space.lock);
+    bool done = store_at(owner, address, pc, context);
+    mapping_unlock(&owner->space.lock);
+    mapping_view_release(owner);
+    return done;
 }
 
 enum rsm_status mapping_trap_install(void)

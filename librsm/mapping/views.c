@@ -180,21 +180,33 @@ void mapping_view_release(struct mapping *owner)
     atomic_fetch_sub(&owner->users, 1);
 }
 
-bool mapping_view_overlaps(const void *address, size_t length)
+static bool were_in(uintptr_t from, size_t length)
 {
-    uintptr_t from = (uintptr_t)address;
-    if (from >= atomic_load(&highest) || from + length <= atomic_load(&lowest))
+    return from < atomic_load(&highest) && from + length > atomic_load(&lowest);
+}
+
+bool mapping_view_shows(uintptr_t from, size_t length)
+{
+    if (!were_in(from, length))
         return false;
-    struct mapping_mask before;
-    mapping_block(&before);
     mapping_lock(&lock);
     const struct mapping_view *view = views;
     while (view != NULL && (from >= (uintptr_t)view->address + length_of(view) ||
                             from + length <= (uintptr_t)view->address))
         view = view->next;
     mapping_unlock(&lock);
-    mapping_unblock(&before);
     return view != NULL;
+}
+
+bool mapping_view_overlaps(const void *address, size_t length)
+{
+    struct mapping_mask before;
+    if (!were_in((uintptr_t)address, length))
+        return false;
+    mapping_block(&before);
+    bool shows = mapping_view_shows((uintptr_t)address, length);
+    mapping_unblock(&before);
+    return shows;
 }
 
 bool mapping_view_protect(struct mapping_space *space, uint32_t first, uint32_t count,

@@ -64,13 +64,13 @@ extern const struct rsm_import_ops rsmcore_best_import_ops;
 extern const struct rsm_node_ops rsmcore_best_node_ops;
 
 /**
- * The port by which to connect. For a port of this transport that is its part's: *offer, which is
+ * The port by which to connect. For @p base of this transport that is its part's: *offer, which is
  * changed, is then that transport's own. Any other port is returned as it is.
  * @return NULL: the offer is of no part of this port.
  */
-struct rsm_port *rsmcore_best_choose(struct rsm_port *port, struct rsm_offer *offer,
+struct rsm_port *rsmcore_best_choose(struct rsm_port *base, struct rsm_offer *offer,
                                      struct rsmcore_best_asked *asked);
 
 /** @p part, which rsmcore_best_choose() has returned, could not connect to @p node: do not ask for
  *  it for half a minute, unless no other part is left. */
-void rsmcore_best_failed(struct rsm_port *port, const struct rsm_port *part, uint32_t node);
+void rsmcore_best_failed(struct rsm_port *base, const struct rsm_port *part, uint32_t node);

@@ -95,14 +95,16 @@ static bool watch(const struct best_port *port, const struct part *part)
 /* The first part that pins memory makes the extents, because it would take long to adopt them. */
 static void choose_maker(struct best_port *port)
 {
-    port->base.caps = RSM_NODE_ANY_THREAD;
-    for (unsigned i = port->count; i-- > 0;) {
-        const struct rsm_node_port *part = port->parts[i].port;
-        port->base.caps &= part->caps;
-        if ((part->caps & RSM_NODE_EXTENTS_PINNED) != 0)
-            port->maker = i;
+    uint32_t of_all = RSM_NODE_ANY_THREAD, of_maker = 0;
+    for (unsigned i = 0; i < port->count; i++) {
+        const uint32_t caps = port->parts[i].port->caps;
+        of_all &= caps;
+        if (i > 0 && (of_maker & RSM_NODE_EXTENTS_PINNED) >= (caps & RSM_NODE_EXTENTS_PINNED))
+            continue;
+        port->maker = i;
+        of_maker = caps;
     }
-    port->base.caps |= port->parts[port->maker].port->caps & ~RSM_NODE_ANY_THREAD;
+    port->base.caps = of_all | (of_maker & ~RSM_NODE_ANY_THREAD);
 }
 
 /* Open what can be opened. The status is that of the first part that could not, if there is none

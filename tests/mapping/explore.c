@@ -32,6 +32,7 @@ static struct world {
     _Alignas(64) uint8_t copy[SEGMENT];
     _Alignas(64) uint8_t twins[SEGMENT];
     _Alignas(64) uint8_t buffer[(MAPPING_BUFFER_PAGES + 1) * PAGE_BYTES];
+    uint64_t stretched[MAPPING_STRETCHES];
     enum mapping_state access[PAGES]; /* what the views allow */
     uint64_t time, group;
     struct mapping_mirror mirror; /* of that mode */
@@ -209,7 +210,7 @@ static bool store(uint32_t offset, uint8_t value)
         return false;
     }
     bool trapped = world.access[page] != MAPPING_RW;
-    if (trapped && !mapping_prefers_twin(&world.space, page, offset % PAGE_BYTES, 1)) {
+    if (trapped && !mapping_prefers_twin(&world.space, page, offset % PAGE_BYTES, 1, 1)) {
         mapping_store(&world.space, offset, &value, 1);
         return true;
     }
@@ -389,6 +390,9 @@ static void begin(enum mapping_mode mode)
     space->now = now;
     space->woken = woken;
     space->dirty_first = space->dirty_last = space->streak = MAPPING_NO_PAGE;
+    space->latest = MAPPING_NO_PAGE;
+    for (unsigned i = 0; i < MAPPING_STRETCHES; i++)
+        space->stretches[i].bytes = &world.stretched[i];
     steps = 0;
     if (mode != MAPPING_MIRROR)
         return;

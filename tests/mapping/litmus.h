@@ -28,7 +28,7 @@ struct litmus {
 };
 extern const struct litmus litmus_order[], litmus_value[], litmus_memory[], litmus_process[],
     litmus_calls[], litmus_signals[], litmus_tools[], litmus_fault[], litmus_again[],
-    litmus_knobs[], litmus_traps[], litmus_forms[], litmus_mirror[];
+    litmus_knobs[], litmus_traps[], litmus_forms[], litmus_mirror[], litmus_bells[];
 
 void litmus_fail(const char *file, int line, const char *what) __attribute__((noreturn));
 #define CHECK(condition)                                                                           \
@@ -70,7 +70,8 @@ void *litmus_far_address(void);
 bool has_notes(void);
 /** Whether the kernel takes addresses in mappings. */
 bool system_calls_work(void);
-/** Whether stores are decoded. */
+/** Whether instructions that are refused are decoded, and whether the mode has stores decoded. */
+bool instructions_are_decoded(void);
 bool stores_are_trapped(void);
 
 /* ---- the bed */

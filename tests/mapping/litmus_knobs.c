@@ -86,10 +86,7 @@ static void exchange(volatile uint8_t *at)
 
 static void needs_decoder(void)
 {
-#if !defined(__x86_64__)
-    litmus_skip("instructions are not decoded here");
-#endif
-    if (getenv("RSM_LITMUS_NO_DECODER") != NULL || trap_is("thread") || !accesses_are_refused())
+    if (!instructions_are_decoded())
         litmus_skip("instructions are not decoded");
 }
 
@@ -111,6 +108,58 @@ static void atomics_warn(void)
     CHECK(stored[0] == 10 && stored[1] == 10);
     bed_unmap(map);
     CHECK(lines_with("a locked instruction", line) == 1);
+    bed_end();
+}
+
+static void *store_with_signals_blocked(void *at)
+{
+    sigset_t most;
+    sigfillset(&most);
+    sigdelset(&most, SIGSEGV);
+    CHECK(pthread_sigmask(SIG_SETMASK, &most, NULL) == 0);
+    store32(at, 5);
+    return NULL;
+}
+
+static void store_by_call(volatile uint8_t *at)
+{
+    int fds[2];
+    uint32_t value = 6;
+    CHECK(pipe(fds) == 0 && write(fds[1], &value, sizeof value) == sizeof value);
+    if (system_calls_work())
+        CHECK(read(fds[0], (void *)(uintptr_t)at, sizeof value) == sizeof value);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* Each store that gets a twin because nobody decodes it shows in the log at the end. */
+static void not_decoded_is_counted(void)
+{
+    char line[512];
+    pthread_t thread;
+    if (!stores_are_trapped())
+        litmus_skip("stores are not decoded");
+    bool by_thread = trap_is("thread");
+    log_to_file();
+    bed_start(NULL, 6);
+    volatile uint8_t *map = bed_map(0, 6 * PAGE, MAY_ALL);
+    store32(map + 4, 1);
+    add_locked(map);
+    CHECK(bed_close() == 0);
+    CHECK(pthread_create(&thread, NULL, store_with_signals_blocked,
+                         (void *)(uintptr_t)(map + 2 * PAGE)) == 0);
+    CHECK(pthread_join(thread, NULL) == 0 && bed_close() == 0);
+    store_by_call(map + 5 * PAGE);
+    CHECK(load32(map) == 1 && load32(map + 4) == 1 && load32(map + 2 * PAGE) == 5);
+    CHECK(load32(map + 5 * PAGE) == (system_calls_work() ? 6 : 0));
+    bed_unmap(map);
+    CHECK(lines_with(" ended: ", line) == 1);
+    /* A page may be flushed before the instruction that it was opened for is executed. */
+    CHECK(number_after(line, " unknown=") >= 1);
+    CHECK((number_after(line, " blocked=") >= 1) == by_thread);
+    CHECK((number_after(line, " by-calls=") >= 1) == system_calls_work());
+    CHECK(number_after(line, " emulated=") == (by_thread ? 1 : 2));
+    CHECK(lines_with("that blocks the engine's signal", line) == by_thread);
     bed_end();
 }
 
@@ -191,6 +240,7 @@ static void atomics_sigbus_kills(void)
 
 const struct litmus litmus_knobs[] = {
     {"counters_at_unmap", counters_at_unmap},
+    {"not_decoded_is_counted", not_decoded_is_counted},
     {"atomics_warn", atomics_warn},
     {"atomics_sigbus", atomics_sigbus},
     {"atomics_sigbus_kills", atomics_sigbus_kills},

@@ -111,6 +111,27 @@ static void *use_own_stack(void *argument)
     return NULL;
 }
 
+/* With the trap by a thread one that has room for the program's own handlers alone. */
+static void *use_small_stack(void *argument)
+{
+    volatile uint8_t *map = argument;
+    enum { GUARD = 1 << 16, ROOM = 8192 };
+    static uint8_t memory[GUARD + ROOM];
+    stack_t stack = {.ss_sp = memory + GUARD, .ss_size = ROOM};
+    if (!trap_is("thread") || sigaltstack(&stack, NULL) != 0)
+        return NULL; /* processors with large registers refuse so small a one */
+    memset(memory, 0x5a, sizeof memory);
+    for (uint32_t i = 0; i < 100; i++) {
+        store32(map, i);
+        CHECK(load32(map) == i);
+    }
+    for (size_t i = 0; i < sizeof memory; i++)
+        CHECK(memory[i] == 0x5a);
+    stack.ss_flags = SS_DISABLE;
+    CHECK(sigaltstack(&stack, NULL) == 0);
+    return NULL;
+}
+
 static volatile uint8_t *usr1_target;
 
 static void store_in_handler(int signal)
@@ -132,6 +153,8 @@ static void handlers_that_store(void)
         store32(map + 1024, i);
         CHECK(load32(map + 1024) == i && load32(map + 512) == i);
     }
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(pthread_create(&thread, NULL, use_small_stack, (void *)(uintptr_t)map) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
     bed_unmap(map);
     bed_end();

@@ -52,7 +52,7 @@ static void choose_precise(void)
 
 static void precise_refused(void)
 {
-    if (!trap_is("thread") && getenv("RSM_LITMUS_NO_DECODER") == NULL)
+    if (instructions_are_decoded() || !accesses_are_refused())
         litmus_skip("instructions are decoded");
     bed_start_refused(choose_precise);
     bed_end();

@@ -193,19 +193,6 @@ static void bell_after_open(void)
     ring(open_before);
 }
 
-static void payload_all_the_time(volatile uint8_t *map, struct sync *sync, uint64_t number)
-{
-    for (unsigned i = 0; i < 20; i++)
-        store8(map + 1024 + i, (uint8_t)(number + i));
-}
-
-static void bell_amid_payload(void)
-{
-    if (!mode_is("precise"))
-        litmus_skip("promised by precise only");
-    ring_again(payload_all_the_time);
-}
-
 const struct litmus litmus_value[] = {
     {"neighbours", neighbours},
     {"two_importers", two_importers},
@@ -215,6 +202,5 @@ const struct litmus litmus_value[] = {
     {"bell_after_barrier", bell_after_barrier},
     {"bell_alone_after_barrier", bell_alone_after_barrier},
     {"bell_after_open", bell_after_open},
-    {"bell_amid_payload", bell_amid_payload},
     {NULL, NULL},
 };

@@ -20,7 +20,7 @@ enum { SKIPPED = 77, TEST_LIMIT_S = 300, NOBODY = 65534 };
 static const struct litmus *const groups[] = {
     litmus_order,   litmus_value, litmus_memory, litmus_process, litmus_calls,
     litmus_signals, litmus_tools, litmus_fault,  litmus_again,   litmus_knobs,
-    litmus_traps,   litmus_forms, litmus_mirror};
+    litmus_traps,   litmus_forms, litmus_mirror, litmus_bells};
 
 static bool own_group; /* of processes: it has the test and nothing else */
 
@@ -151,10 +151,18 @@ bool system_calls_work(void)
     return !accesses_are_refused() || (trap_is("thread") && has_faultfd(true));
 }
 
+bool instructions_are_decoded(void)
+{
+#if defined(__x86_64__)
+    return accesses_are_refused() && getenv("RSM_LITMUS_NO_DECODER") == NULL;
+#else
+    return false;
+#endif
+}
+
 bool stores_are_trapped(void)
 {
-    return accesses_are_refused() && !mode_is("twin") && !trap_is("thread") &&
-           getenv("RSM_LITMUS_NO_DECODER") == NULL;
+    return instructions_are_decoded() && !mode_is("twin");
 }
 
 static bool has_passed(const siginfo_t *end)

@@ -148,20 +148,20 @@ void tcp_drain(struct tcp_conn *conn);
 
 enum rsm_status tcp_put(struct rsm_conn *conn, uint64_t offset, const void *src, size_t length);
 enum rsm_status tcp_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length);
-enum rsm_status tcp_put_complete(struct rsm_conn *conn, uint64_t offset, const void *src,
+enum rsm_status tcp_put_complete(struct rsm_conn *base, uint64_t offset, const void *src,
                                  size_t length);
 enum rsm_status tcp_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
                               unsigned width, size_t count);
 enum rsm_status tcp_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst, unsigned width,
                               size_t count);
-enum rsm_status tcp_putv(struct rsm_conn *conn, const struct rsm_transfer *vec, unsigned count,
+enum rsm_status tcp_putv(struct rsm_conn *base, const struct rsm_transfer *vec, unsigned count,
                          unsigned *done);
-enum rsm_status tcp_getv(struct rsm_conn *conn, const struct rsm_transfer *vec, unsigned count,
+enum rsm_status tcp_getv(struct rsm_conn *base, const struct rsm_transfer *vec, unsigned count,
                          unsigned *done);
 enum rsm_status tcp_order(struct rsm_conn *conn);
-enum rsm_status tcp_complete(struct rsm_conn *conn);
+enum rsm_status tcp_complete(struct rsm_conn *base);
 enum rsm_status tcp_health(struct rsm_conn *conn);
-enum rsm_status tcp_post(struct rsm_conn *conn, bool coalesce);
+enum rsm_status tcp_post(struct rsm_conn *base, bool coalesce);
 
 /* ------------------------------------------------------------------ signals.c */
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file How the engine's thread makes a thread that stored to a refused page carry out its store
+ *  itself: by a signal, whose handler decodes the instruction. Only threads that wait for a page
+ *  in code of their own get one; system calls are not disturbed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { MAPPING_HANDS = 16 };
+
+/** A thread that has faulted. */
+struct mapping_hand {
+    pid_t thread;   /* 0: none */
+    int fd;         /* of the file that says where it is, or -1 */
+    bool blocks;    /* it may block the signal: look that up first */
+    bool pending;   /* a signal was sent, and it is not known whether the handler ran */
+    bool suspected; /* it still was where it waited when the time-out was over */
+    unsigned fruitless;
+    unsigned progress; /* as it was with the last signal */
+    uintptr_t address; /* of the last fault */
+    uint64_t pc;
+    int64_t since; /* ns */
+    uint64_t used;
+};
+
+/** What a thread of the engine knows about those that fault; of that thread alone. */
+struct mapping_hands {
+    struct mapping_hand hand[MAPPING_HANDS];
+    unsigned pending;
+    uint64_t turn;
+};
+
+enum mapping_handed {
+    MAPPING_HANDED_OVER,      /**< it does its store itself, or has gone on */
+    MAPPING_HANDED_TO_CALL,   /**< a system call stores */
+    MAPPING_HANDED_TO_DEAF,   /**< it blocks the signal */
+    MAPPING_HANDED_TO_NOBODY, /**< there is no signal for it, or none helped */
+};
+
+void mapping_hands_init(struct mapping_hands *hands);
+void mapping_hands_end(struct mapping_hands *hands);
+
+/** A message of @p thread has been read: it has left the fault before. */
+void mapping_hands_seen(struct mapping_hands *hands, pid_t thread);
+/** Have @p thread carry out its store to @p address, for which it waits. All other results: give it
+ *  the page. */
+enum mapping_handed mapping_hand_over(struct mapping_hands *hands, pid_t thread, uintptr_t address);
+
+/** Milliseconds after which to read messages and call mapping_hands_left(), -1: no need. */
+int mapping_hands_timeout(const struct mapping_hands *hands);
+/** The address for which a thread still waits, for it does not get its signal: give it the page,
+ *  and call again. 0: none. @p all_read: no message was left unread before this call. */
+uintptr_t mapping_hands_left(struct mapping_hands *hands, bool all_read);
+
+/** Whether this build and machine can do that. Takes a signal for the engine. */
+bool mapping_handover_is_possible(void);
