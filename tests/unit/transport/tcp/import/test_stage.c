@@ -178,7 +178,9 @@ STAGE_TEST(a_barrier_knows_of_it)
     pair_open(&pair);
     for (uint64_t i = 0; i < 3; i++)
         put_closely(&pair, i);
+    pthread_mutex_lock(&pair.conn.lock);
     pair.conn.dirty = false; /* as if those before had been waited for */
+    pthread_mutex_unlock(&pair.conn.lock);
     uint8_t done[TCP_FRAME_BYTES];
     const struct tcp_frame reply = {.type = TCP_DONE, .id = 1};
     tcp_frame_encode(&reply, done);
