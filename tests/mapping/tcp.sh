@@ -5,8 +5,9 @@
 set -u
 
 if [ "${RSM_LITMUS_HOSTS-}" = "" ]; then
-    command -v unshare >/dev/null && command -v ip >/dev/null ||
-        { echo "skipped: there is no unshare or no ip (util-linux, iproute2)"; exit 77; }
+    for tool in unshare ip; do
+        command -v $tool >/dev/null || { echo "skipped: there is no $tool (util-linux, iproute2)"; exit 77; }
+    done
     user=
     [ "$(id -u)" -eq 0 ] || user='--user --map-current-user --keep-caps'
     # shellcheck disable=SC2086 # words
