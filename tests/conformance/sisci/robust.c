@@ -409,6 +409,14 @@ CONFORMANCE(X, 08, "a resource is ended while other threads use it")
 
 /* ---------------------------------------------------------------- growth */
 
+/* Mappings that come without a leak: stacks that the C library keeps, and what the thread sanitizer
+ * notes of each thread. Four hundred resources that left one each would be many more. */
+#if defined(__SANITIZE_THREAD__)
+enum { MAPPINGS_KEPT = 64 };
+#else
+enum { MAPPINGS_KEPT = 8 };
+#endif
+
 CONFORMANCE(X, 09, "a thousand resources, made and removed, leave nothing behind")
 {
     static struct worker worker = {.number = 1};
@@ -425,7 +433,7 @@ CONFORMANCE(X, 09, "a thousand resources, made and removed, leave nothing behind
     }
     about("after all");
     HOLDS(process_descriptors(getpid()) <= descriptors);
-    HOLDS(process_mappings(getpid()) <= mappings + 8); /* stacks that the C library keeps */
+    HOLDS(process_mappings(getpid()) <= mappings + MAPPINGS_KEPT);
     SCITerminate();
 }
 
