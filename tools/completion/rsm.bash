@@ -75,4 +75,4 @@ _rsm() {
 }
 
 complete -o default -F _rsm rsm-cc # of sources and libraries
-complete -F _rsm rsmd rsmstat rsmperf rsmtest scitest rsminfo rsm-transport-check
+complete -F _rsm rsmd rsm-cert rsmstat rsmperf rsmtest scitest rsminfo rsm-transport-check
