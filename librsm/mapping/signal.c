@@ -78,7 +78,11 @@ static bool is_free(const struct action *action)
     return action->handler == NULL;
 }
 
-/* All signals are blocked in the handler, as in that of SIGSEGV. It stays for the rest of the
+/* The C library's own signals, 32 and 33, which sigfillset(3) leaves out, too: a thread that is
+ * being cancelled waits for its signal wherever it changes its cancellation type. */
+#define ALL_BUT_LIBC UINT64_C(0xfffffffe7fffffff)
+
+/* All other signals are blocked in the handler, as in that of SIGSEGV. It stays for the rest of the
  * process's life: a signal may be on its way. Not on an alternate stack: many programs give each
  * thread one that is just large enough for a handler of their own. */
 static bool claim(int signal)
@@ -86,7 +90,7 @@ static bool claim(int signal)
     const struct action action = {.handler = on_signal,
                                   .flags = SA_SIGINFO | SA_RESTART | HAS_RESTORER,
                                   .restorer = mapping_signal_return,
-                                  .mask = UINT64_MAX};
+                                  .mask = ALL_BUT_LIBC};
     struct action present;
     if (!swap(signal, NULL, &present) || !is_free(&present) || !swap(signal, &action, &present))
         return false;
