@@ -219,9 +219,9 @@ static void shake_hands(const struct tlsd *tlsd, struct tlsd_session *session)
 
 /* ------------------------------------------------------------------ rsmd to network */
 
-/* 1: all of them; 0: the network takes no more now; -1: the session is over. */
-static int encrypt(const struct tlsd *tlsd, struct tlsd_session *session, const uint8_t *bytes,
-                   size_t length, size_t *taken)
+/* False: the network takes no more now. */
+static bool encrypt(struct tlsd_session *session, const uint8_t *bytes, size_t length,
+                    size_t *taken)
 {
     while (*taken < length) {
         ERR_clear_error();
@@ -233,12 +233,11 @@ static int encrypt(const struct tlsd *tlsd, struct tlsd_session *session, const 
         }
         int error = SSL_get_error(session->ssl, done);
         if (error == SSL_ERROR_WANT_WRITE || error == SSL_ERROR_WANT_READ)
-            return 0;
+            return false;
         /* The other end may have said why before: reading comes to that, and then to the end. */
         *taken = length;
     }
-    (void)tlsd;
-    return 1;
+    return true;
 }
 
 /* One record. True: there may be more. */
@@ -247,7 +246,7 @@ static bool send_one(const struct tlsd *tlsd, struct tlsd_session *session)
     uint8_t bytes[RECORD_BYTES];
     struct tlsd_rest *rest = &session->out;
     if (rest->bytes != NULL) {
-        if (encrypt(tlsd, session, rest->bytes, rest->length, &rest->at) == 0)
+        if (!encrypt(session, rest->bytes, rest->length, &rest->at))
             return false;
         drop(rest);
     }
@@ -259,7 +258,7 @@ static bool send_one(const struct tlsd *tlsd, struct tlsd_session *session)
         return false;
     }
     size_t taken = 0;
-    if (encrypt(tlsd, session, bytes, (size_t)got, &taken) == 1)
+    if (encrypt(session, bytes, (size_t)got, &taken))
         return true;
     /* A repeated SSL_write() must have the bytes of the first one; more of them do no harm. */
     if (!keep(rest, bytes + taken, (size_t)got - taken))
@@ -270,8 +269,8 @@ static bool send_one(const struct tlsd *tlsd, struct tlsd_session *session)
 /* ------------------------------------------------------------------ network to rsmd */
 
 /* False: rsmd takes no more now, or the session is over. */
-static bool pass_on(const struct tlsd *tlsd, struct tlsd_session *session, const uint8_t *bytes,
-                    size_t length, size_t *taken)
+static bool pass_on(struct tlsd_session *session, const uint8_t *bytes, size_t length,
+                    size_t *taken)
 {
     while (*taken < length) {
         ssize_t sent =
@@ -284,7 +283,6 @@ static bool pass_on(const struct tlsd *tlsd, struct tlsd_session *session, const
         }
         *taken += (size_t)sent;
     }
-    (void)tlsd;
     return true;
 }
 
@@ -293,7 +291,7 @@ static bool receive_one(const struct tlsd *tlsd, struct tlsd_session *session)
     uint8_t bytes[RECORD_BYTES];
     struct tlsd_rest *rest = &session->in;
     if (rest->bytes != NULL) {
-        if (!pass_on(tlsd, session, rest->bytes, rest->length, &rest->at))
+        if (!pass_on(session, rest->bytes, rest->length, &rest->at))
             return false;
         drop(rest);
     }
@@ -309,7 +307,7 @@ static bool receive_one(const struct tlsd *tlsd, struct tlsd_session *session)
         return false;
     }
     size_t taken = 0;
-    if (pass_on(tlsd, session, bytes, (size_t)got, &taken))
+    if (pass_on(session, bytes, (size_t)got, &taken))
         return true;
     if (!session->over && !keep(rest, bytes + taken, (size_t)got - taken))
         fail(tlsd, session, "out of memory");
