@@ -15,7 +15,7 @@ if [ -n "${RSM_FUZZ_MISSING-}" ]; then
     exit 77
 fi
 if [ ! -x "$program" ]; then
-    echo "$program was not built"
+    echo "$program was not built (target fuzzers)"
     exit 1
 fi
 # The build's own choices (cmake/Tests.cmake) are for programs that handle SIGSEGV and SIGBUS themselves.
