@@ -464,6 +464,15 @@ struct rsm_import_ops {
      * connect fails with this status.
      */
     enum rsm_status (*connect_request)(struct rsm_port *port, struct rsm_connect_request *request);
+
+    /* completing several connections at once: optional; NULL: complete() begins when it is called,
+     * or has nothing to begin */
+
+    /** Ask the fabric what complete() has to wait for, and do not wait. The core calls this for
+     *  each of several connections before it calls complete() for the first of them, so that the
+     *  answers are under way together. complete() then waits for this answer, and for accesses that
+     *  came later. What fails here, complete() reports. */
+    void (*complete_begin)(struct rsm_conn *conn);
 };
 
 /** Initialises the version and the sizes at the beginning of a table. */

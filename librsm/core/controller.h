@@ -78,4 +78,9 @@ struct rsmcore_topology {
 enum rsm_status rsmcore_topology_get(struct rsmcore_topology **topology);
 void rsmcore_topology_free(struct rsmcore_topology *topology);
 
+/** Get the nodes that the controller reaches now: the local one, then, unless it is loopback, those
+ *  of the topology. *nodes is the caller's, to free. @return as rsmcore_topology_get(). */
+enum rsm_status rsmcore_controller_nodes(const struct rsmcore_controller *controller,
+                                         uint32_t **nodes, size_t *count);
+
 RSMCORE_EXPORTS_END

@@ -237,6 +237,15 @@ static inline enum rsm_status rsmcore_import_put_complete(struct rsmcore_import 
     return rsmcore_import_note(import, rsmcore_import_aborted(import) ? RSM_ST_ABORTED : status);
 }
 
+/** Begin rsmcore_import_complete(), over a transport that can, and do not wait: for several imports
+ *  that are to be completed at once. */
+static inline void rsmcore_import_complete_begin(struct rsmcore_import *import)
+{
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    if (conn->ops->complete_begin != NULL)
+        conn->ops->complete_begin(conn);
+}
+
 /** Wait until all earlier accesses have happened or failed; barriers report which (barrier.h).
  *  RSM_ST_ABORTED: the connection was cut. */
 static inline enum rsm_status rsmcore_import_complete(struct rsmcore_import *import)

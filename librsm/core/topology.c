@@ -102,3 +102,38 @@ void rsmcore_topology_free(struct rsmcore_topology *topology)
     free(topology->controllers);
     free(topology);
 }
+
+/* The controllers of a name: one, or none if it is loopback. */
+static enum rsm_status list_nodes(const struct rsmcore_topology *topology, const char *name,
+                                  uint32_t **nodes, size_t *count)
+{
+    size_t room = 1, used = 1;
+    for (uint32_t i = 0; i < topology->controller_count; i++)
+        room += topology->controllers[i].remote_count;
+    uint32_t *made = calloc(room, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made[0] = topology->local_node;
+    for (uint32_t i = 0; i < topology->controller_count; i++) {
+        const struct rsmcore_topology_controller *controller = &topology->controllers[i];
+        if (strcmp(controller->name, name) != 0)
+            continue;
+        for (uint32_t j = 0; j < controller->remote_count; j++)
+            made[used++] = controller->remotes[j].node;
+    }
+    *nodes = made;
+    *count = used;
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_controller_nodes(const struct rsmcore_controller *controller,
+                                         uint32_t **nodes, size_t *count)
+{
+    struct rsmcore_topology *topology;
+    enum rsm_status status = rsmcore_topology_get(&topology);
+    if (status != RSM_ST_OK)
+        return status;
+    status = list_nodes(topology, rsmcore_controller_name(controller), nodes, count);
+    rsmcore_topology_free(topology);
+    return status;
+}

@@ -9,7 +9,8 @@
  *         ...
  *     }
  *
- * librsm.map names both and hides everything else.
+ * librsm.map names both and hides everything else. Functions that librsm adds have one name and
+ * another version: RSM_EXTENSION().
  */
 #pragma once
 
@@ -20,3 +21,5 @@
 #define RSM_API(type, name)                                                                        \
     extern __typeof__(name) _##name __attribute__((alias(#name), visibility("default")));          \
     __attribute__((visibility("default"))) type name
+
+#define RSM_EXTENSION(type, name) __attribute__((visibility("default"))) type name

@@ -123,6 +123,7 @@ static const struct {
     [RSMAPI_ORDER] = {NULL, 0, .otherwise = RSMERR_BARRIER_FAILURE},
     [RSMAPI_POST] = {TABLE(post_errors)},
     [RSMAPI_WAIT] = {TABLE(wait_errors)},
+    [RSMAPI_GROUP] = {NULL, 0},
 };
 
 static const struct translation *find(const struct translation *entries, size_t count,

@@ -16,7 +16,8 @@ enum rsmapi_family {
     RSMAPI_CLOSE,  /* close_barrier and implicit ones */
     RSMAPI_ORDER,
     RSMAPI_POST,
-    RSMAPI_WAIT, /* wait, wait_pollfd, get_pollfd */
+    RSMAPI_WAIT,  /* wait, wait_pollfd, get_pollfd */
+    RSMAPI_GROUP, /* of a group: barriers, members, events */
 };
 
 /** The RSMERR_ code, or RSM_SUCCESS for RSM_ST_OK. */

@@ -43,29 +43,17 @@ static enum rsm_status add_node(struct sisci_group *group, uint32_t node)
     return RSM_ST_OK;
 }
 
-static enum rsm_status add_nodes(struct sisci_group *group, const struct rsmcore_topology *topology)
-{
-    const char *name = rsmcore_controller_name(group->controller);
-    enum rsm_status status = add_node(group, topology->local_node);
-    for (uint32_t i = 0; i < topology->controller_count; i++) {
-        const struct rsmcore_topology_controller *controller = &topology->controllers[i];
-        if (strcmp(controller->name, name) != 0)
-            continue;
-        for (uint32_t j = 0; status == RSM_ST_OK && j < controller->remote_count; j++)
-            status = add_node(group, controller->remotes[j].node);
-    }
-    return status;
-}
-
 /* Nodes come when their daemons do. One that goes stays among them, and does not answer. */
 static enum rsm_status look_for_nodes(struct sisci_group *group)
 {
-    struct rsmcore_topology *topology;
-    enum rsm_status status = rsmcore_topology_get(&topology);
+    uint32_t *nodes;
+    size_t count;
+    enum rsm_status status = rsmcore_controller_nodes(group->controller, &nodes, &count);
     if (status != RSM_ST_OK)
         return status;
-    status = add_nodes(group, topology);
-    rsmcore_topology_free(topology);
+    for (size_t i = 0; i < count && status == RSM_ST_OK; i++)
+        status = add_node(group, nodes[i]);
+    free(nodes);
     return status;
 }
 

@@ -108,6 +108,12 @@ static enum rsm_status guard_complete(struct rsm_conn *conn)
     PASS(conn, complete(conn));
 }
 
+static void guard_complete_begin(struct rsm_conn *conn)
+{
+    if (!is_inherited(conn))
+        conn->port->ops->complete_begin(conn);
+}
+
 static void guard_acquire(struct rsm_conn *conn)
 {
     if (!is_inherited(conn))
@@ -193,6 +199,8 @@ void rsmcore_guard_make(const struct rsm_import_ops *full, struct rsm_import_ops
     guarded->unmap = guard_unmap;
     guarded->order = guard_order;
     guarded->complete = guard_complete;
+    if (full->complete_begin != NULL)
+        guarded->complete_begin = guard_complete_begin;
     if (full->acquire != NULL)
         guarded->acquire = guard_acquire;
     guarded->health = guard_health;

@@ -32,6 +32,7 @@ describe() {
         {
             echo '[abi_whitelist]'
             sed '/^#/d; s/.*/  &\n  _&/' "$top/tests/headers/functions.txt"
+            sed '/^#/d; s/.*/  &/' "$top/tests/headers/extension_functions.txt"
         } >"$work/functions"
         options+=(--kmi-whitelist "$work/functions")
     fi

@@ -14,13 +14,13 @@ fail() {
     failed=1
 }
 
-grep -hv '^#' "$source"/tests/headers/{functions,inline_functions}.txt | sort > "$work/functions"
+grep -hv '^#' "$source"/tests/headers/{functions,extension_functions,inline_functions}.txt | sort > "$work/functions"
 [ -s "$work/functions" ] || fail "no list of functions"
 facts names | grep -v '^librsm' | cut -d' ' -f2 | sort > "$work/named"
 diff "$work/functions" "$work/named" || fail "functions (left) and the names of pages (right) differ"
 
 {
-    printf '#include <%s>\n' rsmapi.h rsm/rsm_strerror.h
+    printf '#include <%s>\n' rsmapi.h rsm/group.h rsm/rsm_strerror.h
     facts prototypes
 } > "$work/prototypes.c"
 sed -n 's/.* \(rsm_[a-z0-9_]*\)(.*/\1/p' "$work/prototypes.c" | sort > "$work/declared"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What the shared library shows to the outside: the 84 names in their version, its soname, the
-# private node of this version of librsm, and nothing else (H-11 to H-14). A release build needs libc
+# What the shared library shows to the outside: the 84 names in their version, what librsm adds
+# (extension_functions.txt beside FUNCTIONS), its soname, the private node of this version of librsm,
+# and nothing else (H-11 to H-14). A release build needs libc
 # alone.
 #
 #   check_symbols.sh NM READELF LIBRARY FUNCTIONS VERSION MODULES [SANITIZERS]
@@ -22,6 +23,9 @@ fail() {
 grep -v '^#' "$functions" | sed 's/.*/&@@SUNWprivate_1.1\n_&@@SUNWprivate_1.1/' |
     sort > "$work/wanted"
 [ "$(wc -l < "$work/wanted")" -eq 84 ] || fail "$functions does not list 42 functions"
+grep -v '^#' "${functions%/*}/extension_functions.txt" | sed 's/$/@@LIBRSM_1.1/' > "$work/added"
+[ -s "$work/added" ] || fail "there is no list of extensions"
+sort -o "$work/wanted" "$work/wanted" "$work/added"
 
 # The version nodes themselves are absolute symbols.
 "$nm" -D --defined-only --with-symbol-versions "$library" > "$work/all" || fail "$nm failed"
@@ -31,7 +35,7 @@ awk -v node="@@$node" '
     index($3, node) && index($3, node) + length(node) == length($3) + 1 { print > private; next }
     { print }' private="$work/private" "$work/all" |
     awk -v node="$node" '!($2 == "A" && $3 == node)' > "$work/nm"
-awk '!($2 == "A" && $3 ~ /^SUNWprivate_1\.1(@|$)/) { print $3 }' "$work/nm" | sort > "$work/found"
+awk '!($2 == "A" && $3 ~ /^(SUNWprivate_1\.1|LIBRSM_1\.1)(@|$)/) { print $3 }' "$work/nm" | sort > "$work/found"
 diff -u "$work/wanted" "$work/found" || fail "the exported symbols differ (- missing, + too many)"
 awk '$2 == "A" { next } $2 != "T" && $2 != "W"' "$work/nm" | grep . && fail "not functions"
 
@@ -65,5 +69,5 @@ if [ -z "$sanitizers" ]; then
     sed -n 's/.*NEEDED.*\[\(.*\)\].*/\1/p' "$work/dynamic" |
         grep -Ev '^(libc\.so|ld-linux)' && fail "it needs more than libc"
 fi
-[ $failed -eq 0 ] && echo "84 symbols, all of them SUNWprivate_1.1; $(wc -l < "$work/private") in $node"
+[ $failed -eq 0 ] && echo "84 symbols SUNWprivate_1.1; $(wc -l < "$work/added") LIBRSM_1.1; $(wc -l < "$work/private") in $node"
 exit $failed

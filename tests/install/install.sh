@@ -33,7 +33,7 @@ for file in include/rsmapi.h include/rsm/rsmapi.h include/rsm/rsm_common.h \
     include/sisci_api.h include/sisci_types.h include/sisci_error.h include/dis_types.h \
     include/sisci_version.h include/sisci_demolib.h include/rmlib.h include/dis/sisci_api.h \
     include/dis/dis_types.h include/dis/testlib.h "$libdir/libsisci.so.1" "$libdir/pkgconfig/sisci.pc" \
-    include/rsm/transport.h include/sys/rsm/rsm_common.h include/sys/rsm/rsmapi_common.h \
+    include/rsm/group.h include/rsm/transport.h include/sys/rsm/rsm_common.h include/sys/rsm/rsmapi_common.h \
     "$libdir/librsm.so.2" "$libdir/rsm/librsm_mapping.so" "$libdir/pkgconfig/rsm.pc" \
     "$libdir/cmake/rsm/rsm-config.cmake" \
     "$libdir/cmake/rsm/rsm-config-version.cmake" "$libdir/cmake/rsm/rsm-targets.cmake" \

@@ -25,7 +25,7 @@ set(tcp_sisci $<TARGET_FILE:conformance-sisci> ${tcp_conf} --area)
 vm_tcp_test(NAME vm.tcp.conformance MACHINES 2 SCRIPT tcp_conformance.sh PROGRAMS conformance TIMEOUT 900
     ARGS ${tcp_machines} B)
 vm_tcp_test(NAME vm.tcp.conformance.rest MACHINES 2 SCRIPT tcp_conformance.sh PROGRAMS conformance TIMEOUT 3000
-    LABELS long ARGS ${tcp_machines} ACEGIKLMNOPRSTV)
+    LABELS long ARGS ${tcp_machines} ACEFGIKLMNOPRSTV)
 vm_tcp_test(NAME vm.tcp.sisci MACHINES 2 SCRIPT tcp_conformance.sh PROGRAMS conformance-sisci TIMEOUT 900
     LABELS sisci ARGS ${tcp_sisci} C)
 vm_tcp_test(NAME vm.tcp.sisci.rest MACHINES 2 SCRIPT tcp_conformance.sh PROGRAMS conformance-sisci TIMEOUT 1800

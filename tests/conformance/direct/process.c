@@ -40,6 +40,8 @@ static void get_stale(struct importing *self)
     NEED(ops->health(self->conn) == RSM_ST_STALE);
     NEED(ops->put_complete == NULL ||
          ops->put_complete(self->conn, 0, &word, sizeof word) == RSM_ST_STALE);
+    if (ops->complete_begin != NULL)
+        ops->complete_begin(self->conn);
     ops->disconnect(self->conn);
 }
 

@@ -134,6 +134,88 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
     return earlier == RSM_ST_OK ? rsmcore_event_post(import->event, coalesce) : earlier;
 }
 
+/* ---------------------------------------------------------------- groups */
+
+static char one_group;
+
+enum rsm_status rsmcore_group_connect(struct rsmcore_controller *controller,
+                                      enum rsm_id_space space, uint32_t segment_id,
+                                      struct rsmcore_group **group)
+{
+    (void)controller;
+    if (fake.group != RSM_ST_OK)
+        return fake.group;
+    fake.space = space;
+    fake.segment_id = segment_id;
+    fake.groups++;
+    *group = (struct rsmcore_group *)&one_group;
+    return RSM_ST_OK;
+}
+
+void rsmcore_group_disconnect(struct rsmcore_group *group)
+{
+    (void)group;
+    fake.groups--;
+}
+
+enum rsm_status rsmcore_group_put(struct rsmcore_group *group, uint64_t offset, const void *src,
+                                  size_t length)
+{
+    (void)group, (void)src;
+    fake.puts++;
+    fake.group_offset = offset;
+    fake.count = length;
+    return fake.group;
+}
+
+enum rsm_status rsmcore_group_order(struct rsmcore_group *group)
+{
+    (void)group;
+    fake.orders++;
+    return fake.group;
+}
+
+enum rsm_status rsmcore_group_close(struct rsmcore_group *group, unsigned *lacking)
+{
+    (void)group;
+    fake.completes++;
+    *lacking = fake.lacking;
+    return fake.group;
+}
+
+enum rsm_status rsmcore_group_post(struct rsmcore_group *group, bool coalesce)
+{
+    (void)group;
+    fake.posts++;
+    fake.coalesced += coalesce;
+    return fake.group;
+}
+
+/* One that is there and one that refuses. */
+enum rsm_status rsmcore_group_members(struct rsmcore_group *group,
+                                      struct rsmcore_group_member *members, unsigned *count)
+{
+    (void)group;
+    const struct rsmcore_group_member there[] = {
+        {.node = FAKE_NODE, .status = RSM_ST_OK, .length = 8192, .size = 5000},
+        {.node = FAKE_NODE + 1, .status = RSM_ST_DENIED}};
+    for (unsigned i = 0; i < 2 && i < *count; i++)
+        members[i] = there[i];
+    *count = 2;
+    return fake.group;
+}
+
+enum rsm_status rsmcore_group_event(struct rsmcore_group *group, int timeout_ms,
+                                    struct rsmcore_group_event *event)
+{
+    (void)group, (void)timeout_ms;
+    *event = (struct rsmcore_group_event){
+        .change = RSMCORE_GROUP_LEFT, .node = FAKE_NODE, .status = RSM_ST_ABORTED};
+    return fake.group;
+}
+
+/* ---------------------------------------------------------------- descriptors */
+
 enum rsm_status rsmcore_event_descriptor(struct rsmcore_event *event, int *fd)
 {
     if (fake.descriptor == RSM_ST_OK)

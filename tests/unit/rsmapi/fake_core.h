@@ -13,6 +13,7 @@
 #include "core/controller.h"
 #include "core/event.h"
 #include "core/export.h"
+#include "core/group.h"
 #include "core/import.h"
 
 enum { FAKE_PAGES = 4, FAKE_NODE = 7 };
@@ -25,6 +26,8 @@ struct fake {
     enum rsm_status transfer, order, complete;
     enum rsm_status post, wait, descriptor;
     struct rsmcore_import *failing; /* the transport counts a failure of it in complete() */
+    enum rsm_status group;          /* what all functions of groups say */
+    unsigned lacking;               /* ... and one of them adds */
     enum rsm_status earlier;        /* that a post finds of the transfers before it */
 
     bool created_by_other; /* rsmcore_export_is_creator() says no */
@@ -50,6 +53,8 @@ struct fake {
     uint32_t map_rights;
     bool map_fixed;
     unsigned posts, coalesced;
+    unsigned groups;
+    uint64_t group_offset;
     unsigned puts, gets, element_puts, element_gets, orders, completes, in_one;
     unsigned width;
     size_t count;

@@ -137,7 +137,7 @@ static void import_disconnect(struct rsm_conn *base)
     struct tcp_conn *conn = tcp_conn_of(base);
     tcp_sender_leave(conn);
     tcp_drain(conn);
-    if (conn->posted)
+    if (conn->posted || conn->asked.posted)
         (void)tcp_complete(base);
     free_conn(conn);
 }
@@ -160,4 +160,5 @@ MODULE_SYMBOL const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     .put_complete = tcp_put_complete,
     .health = tcp_health,
     .signals = &tcp_signal_ops,
+    .complete_begin = tcp_complete_begin,
 };

@@ -72,6 +72,12 @@ struct tcp_conn {
     struct tcp_channel channel;
     bool dirty;      /**< writes may be under way */
     bool posted;     /**< and signals */
+    struct {
+        bool waits;    /**< a FLUSH has been sent, and its answer has not been taken */
+        bool posted;   /**< it also stands for signals */
+        uint32_t id;   /**< of the FLUSH */
+        int64_t until; /**< clock: when the answer is overdue */
+    } asked;           /**< ... by tcp_complete_begin() */
     uint32_t id;     /**< of the latest request that is answered */
     uint64_t failed; /**< as the latest DONE says */
 
@@ -110,6 +116,12 @@ enum rsm_status tcp_stream_send_some(const struct tcp_channel *channel, struct i
 enum rsm_status tcp_stream_receive(const struct tcp_channel *channel,
                                    const struct tcp_options *options, struct iovec *parts,
                                    unsigned count, size_t enough);
+/** The same, with the time for the first byte running until @p until. */
+enum rsm_status tcp_stream_receive_until(const struct tcp_channel *channel,
+                                         const struct tcp_options *options, struct iovec *parts,
+                                         unsigned count, size_t enough, int64_t until);
+/** Whether a small frame fits into the socket now. */
+bool tcp_stream_has_room(const struct tcp_channel *channel);
 /** Open a stream of a connection: connect, and show the token. */
 enum rsm_status tcp_stream_open(const struct tcp_conn *conn, enum tcp_stream stream,
                                 const uint8_t token[TCP_TOKEN_BYTES], struct tcp_channel *made);
@@ -160,6 +172,7 @@ enum rsm_status tcp_getv(struct rsm_conn *base, const struct rsm_transfer *vec, 
                          unsigned *done);
 enum rsm_status tcp_order(struct rsm_conn *conn);
 enum rsm_status tcp_complete(struct rsm_conn *base);
+void tcp_complete_begin(struct rsm_conn *base);
 enum rsm_status tcp_health(struct rsm_conn *conn);
 enum rsm_status tcp_post(struct rsm_conn *base, bool coalesce);
 

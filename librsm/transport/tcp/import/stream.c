@@ -102,9 +102,22 @@ static ssize_t receive_some(const struct tcp_channel *channel, const struct tcp_
     return got;
 }
 
+bool tcp_stream_has_room(const struct tcp_channel *channel)
+{
+    struct pollfd ready = {.fd = channel->socket, .events = POLLOUT};
+    return poll(&ready, 1, 0) > 0 && ready.revents == POLLOUT;
+}
+
 enum rsm_status tcp_stream_receive(const struct tcp_channel *channel,
                                    const struct tcp_options *options, struct iovec *parts,
                                    unsigned count, size_t enough)
+{
+    return tcp_stream_receive_until(channel, options, parts, count, enough, RSM_DEADLINE_NEVER);
+}
+
+enum rsm_status tcp_stream_receive_until(const struct tcp_channel *channel,
+                                         const struct tcp_options *options, struct iovec *parts,
+                                         unsigned count, size_t enough, int64_t until)
 {
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
     size_t left = advance(parts, count, 0), all = left;
@@ -114,12 +127,14 @@ enum rsm_status tcp_stream_receive(const struct tcp_channel *channel,
             return RSM_ST_ABORTED;
         if (got > 0) {
             left = advance(parts, count, (size_t)got);
+            until = RSM_DEADLINE_NEVER;
             continue;
         }
-        enum rsm_status status =
-            errno == EINTR    ? RSM_ST_OK
-            : errno == EAGAIN ? await(channel->socket, POLLIN, rsm_deadline(options->timeout_ms))
-                              : status_of_stream(errno);
+        int64_t deadline =
+            until != RSM_DEADLINE_NEVER ? until : rsm_deadline(options->timeout_ms);
+        enum rsm_status status = errno == EINTR    ? RSM_ST_OK
+                                 : errno == EAGAIN ? await(channel->socket, POLLIN, deadline)
+                                                   : status_of_stream(errno);
         if (status != RSM_ST_OK)
             return status;
     }

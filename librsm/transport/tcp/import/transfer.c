@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "base/cancel.h"
+#include "base/clock.h"
 #include "base/fence.h"
 #include "transport/tcp/import/import.h"
 
@@ -37,9 +38,9 @@ static enum rsm_status state_of(struct tcp_conn *conn)
 
 enum rsm_status tcp_break_off(struct tcp_conn *conn)
 {
-    if (conn->dirty || tcp_stage_holds(conn))
+    if (conn->dirty || conn->asked.waits || tcp_stage_holds(conn))
         rsm_conn_failed(&conn->base);
-    conn->dirty = false;
+    conn->dirty = conn->asked.waits = false;
     atomic_store_explicit(&conn->broken, RSM_ST_ABORTED, memory_order_release);
     return RSM_ST_ABORTED;
 }
@@ -193,32 +194,58 @@ enum rsm_status tcp_putv(struct rsm_conn *base, const struct rsm_transfer *vec, 
 
 /* ------------------------------------------------------------------ completion */
 
-/* The answer to a FLUSH that has been sent. */
-static enum rsm_status take_done(struct tcp_conn *conn)
+/* The answer to a FLUSH that has been sent, which comes before that time. */
+static enum rsm_status take_done(struct tcp_conn *conn, uint32_t id, int64_t until)
 {
     uint8_t bytes[TCP_FRAME_BYTES];
     struct iovec part = {bytes, sizeof bytes};
-    if (tcp_stream_receive(&conn->channel, conn->options, &part, 1, sizeof bytes) != RSM_ST_OK)
+    if (tcp_stream_receive_until(&conn->channel, conn->options, &part, 1, sizeof bytes, until) !=
+        RSM_ST_OK)
         return tcp_break_off(conn);
     struct tcp_frame done = tcp_frame_decode(bytes);
-    if (!tcp_reply_is_sound(&done) || done.type != TCP_DONE || done.id != conn->id ||
+    if (!tcp_reply_is_sound(&done) || done.type != TCP_DONE || done.id != id ||
         done.status != RSM_ST_OK)
         return tcp_break_off(conn);
     if (done.offset != conn->failed)
         rsm_conn_failed(&conn->base);
     conn->failed = done.offset;
-    conn->dirty = conn->posted = false;
     return RSM_ST_OK;
 }
 
+/* Answers come in the order of the requests: this one before any other. */
+static enum rsm_status take_asked(struct tcp_conn *conn)
+{
+    if (!conn->asked.waits)
+        return RSM_ST_OK;
+    enum rsm_status status = take_done(conn, conn->asked.id, conn->asked.until);
+    conn->asked.waits = conn->asked.posted = false;
+    return status;
+}
+
+static bool has_to_flush(struct tcp_conn *conn)
+{
+    return conn->dirty || conn->posted || tcp_stage_holds(conn);
+}
+
 /* Behind what is in the batch. */
+static enum rsm_status send_flush(struct batch *batch)
+{
+    const struct tcp_frame frame = {.type = TCP_FLUSH, .id = ++batch->conn->id};
+    batch_add(batch, &frame, NULL);
+    return batch_send(batch);
+}
+
 static enum rsm_status flush(struct batch *batch)
 {
     struct tcp_conn *conn = batch->conn;
-    const struct tcp_frame frame = {.type = TCP_FLUSH, .id = ++conn->id};
-    batch_add(batch, &frame, NULL);
-    enum rsm_status status = batch_send(batch);
-    return status == RSM_ST_OK ? take_done(conn) : status;
+    enum rsm_status status = send_flush(batch);
+    if (status == RSM_ST_OK)
+        status = take_asked(conn);
+    if (status == RSM_ST_OK)
+        status = take_done(conn, conn->id, RSM_DEADLINE_NEVER);
+    if (status == RSM_ST_OK)
+        conn->dirty = conn->posted = false;
+    return status;
 }
 
 enum rsm_status tcp_complete(struct rsm_conn *base)
@@ -227,10 +254,28 @@ enum rsm_status tcp_complete(struct rsm_conn *base)
     struct batch batch;
     int cancellable;
     enum rsm_status status = batch_begin(&batch, conn, &cancellable);
-    if (status == RSM_ST_OK && (conn->dirty || conn->posted || tcp_stage_holds(conn)))
-        status = flush(&batch);
+    if (status == RSM_ST_OK)
+        status = has_to_flush(conn) ? flush(&batch) : take_asked(conn);
     end(conn, cancellable);
     return status;
+}
+
+/* Where the socket is full, tcp_complete() waits for room. */
+void tcp_complete_begin(struct rsm_conn *base)
+{
+    struct tcp_conn *conn = tcp_conn_of(base);
+    struct batch batch;
+    int cancellable;
+    enum rsm_status status = batch_begin(&batch, conn, &cancellable);
+    if (status == RSM_ST_OK && !conn->asked.waits && has_to_flush(conn) &&
+        tcp_stream_has_room(&conn->channel) && send_flush(&batch) == RSM_ST_OK) {
+        conn->asked.waits = true;
+        conn->asked.posted = conn->posted;
+        conn->asked.id = conn->id;
+        conn->asked.until = rsm_deadline(conn->options->timeout_ms);
+        conn->dirty = conn->posted = false;
+    }
+    end(conn, cancellable);
 }
 
 enum rsm_status tcp_put_complete(struct rsm_conn *base, uint64_t offset, const void *src,
@@ -379,6 +424,8 @@ static enum rsm_status read_one(struct rsm_conn *base, uint64_t offset, void *ds
     int cancellable = begin(conn);
     enum rsm_status status = state_of(conn);
     if (status == RSM_ST_OK)
+        status = take_asked(conn);
+    if (status == RSM_ST_OK)
         status = finish(&r, read_bytes(&r, offset, dst, length, width));
     end(conn, cancellable);
     return status;
@@ -404,6 +451,8 @@ enum rsm_status tcp_getv(struct rsm_conn *base, const struct rsm_transfer *vec, 
     struct reader r = {.conn = conn, .failed = RSM_ST_OK};
     int cancellable = begin(conn);
     enum rsm_status status = state_of(conn);
+    if (status == RSM_ST_OK)
+        status = take_asked(conn);
     for (unsigned i = 0; i < count && status == RSM_ST_OK; i++)
         status = read_bytes(&r, vec[i].remote, vec[i].local, vec[i].length, 0);
     status = finish(&r, status);

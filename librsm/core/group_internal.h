@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file A group from the inside: group.c moves data, group_members.c knows who the members are. */
+#pragma once
+
+#include <pthread.h>
+
+#include "core/barrier.h"
+#include "core/group.h"
+
+struct rsmcore_control;
+
+enum { GROUP_EVENTS = 64 };
+
+/** A node that the controller reaches, member or not. */
+struct group_node {
+    uint32_t node;
+    bool reached;                   /**< the controller still reaches it */
+    enum rsm_status status;         /**< of the latest attempt to connect */
+    int64_t retry_at, pause;        /**< clock, ms; not before, as long after the latest one */
+    struct rsmcore_control *place;  /**< held, so that an attempt costs one request; or NULL */
+    struct rsmcore_import *import;  /**< NULL: no member */
+    struct rsmcore_barrier barrier; /**< since the latest close */
+    bool written;                   /**< something was put since then */
+    bool lacks;                     /**< ... and some of it is known not to have arrived */
+};
+
+struct rsmcore_group {
+    struct rsmcore_controller *controller; /* held */
+    enum rsm_id_space space;
+    uint32_t segment_id;
+    unsigned process_epoch;
+    pthread_mutex_t lock; /* guards what follows */
+    struct group_node *nodes;
+    size_t count;
+    unsigned lost;    /* members that have left since the latest close without all the data */
+    int64_t look_at;  /* clock, ms: when to look for new members again */
+    unsigned first;   /* of the events */
+    unsigned pending; /* of them that are there */
+    bool overflow;    /* some have been dropped */
+    struct rsmcore_group_event events[GROUP_EVENTS];
+};
+
+/* The caller of these has the group's lock. */
+
+/** Find nodes and connect to those that export the id, if @p now or if it is time. */
+enum rsm_status rsmcore_group_look(struct rsmcore_group *group, bool now);
+/** Give up members whose connections were cut. */
+void rsmcore_group_look_for_losses(struct rsmcore_group *group);
+/** The node is a member no more. */
+void rsmcore_group_lose(struct rsmcore_group *group, struct group_node *node,
+                        enum rsm_status status);
+/** Free all nodes. */
+void rsmcore_group_forget(struct rsmcore_group *group);
+/** Whether the node has the segment and does not let this process write. */
+bool rsmcore_group_is_refused(const struct group_node *node);
