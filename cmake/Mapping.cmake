@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# mapping_engine(target [DEFECT n] [WITHOUT_DECODER]): the mapping engine as a static library; the
+# mapping_engine(target [DEFECT n] [WITHOUT_DECODER] [OLDER_KERNEL]): the mapping engine as a static library; the
 # tests link several. The decoder library is wanted by it alone, and it works without.
 if(NOT RSM_WITH_DECODER STREQUAL "OFF")
     find_package(Zydis QUIET)
@@ -12,8 +12,8 @@ elseif(NOT Zydis_FOUND)
     set(mapping_missing "Zydis (Debian: libzydis-dev)")
 endif()
 rsm_decide(mapping_has_decoder DECODER "instruction decoder" "${mapping_missing}")
-set(mapping_sources atomics.c barrier.c faultfd.c faultthread.c flush.c handover.c lock.c mechanism.c memory.c
-    mirror.c module.c notes.c options.c pages.c prefer.c runs.c service.c signal.c transfer.c trap.c views.c wire.c)
+set(mapping_sources atomics.c barrier.c faultcopy.c faultfd.c faultthread.c flush.c handover.c lock.c mechanism.c
+    memory.c mirror.c module.c notes.c options.c pages.c prefer.c runs.c service.c signal.c transfer.c trap.c views.c wire.c)
 if(mapping_has_decoder)
     set(mapping_decoder decode_x86.c vector.c)
     set(mapping_definitions MAPPING_HAS_DECODER=1)
@@ -23,7 +23,7 @@ else()
 endif()
 
 function(mapping_engine target)
-    cmake_parse_arguments(E "WITHOUT_DECODER" "DEFECT" "" ${ARGN})
+    cmake_parse_arguments(E "WITHOUT_DECODER;OLDER_KERNEL" "DEFECT" "" ${ARGN})
     set(decoder ${mapping_decoder})
     set(libraries ${mapping_libraries})
     set(definitions ${mapping_definitions})
@@ -40,6 +40,9 @@ function(mapping_engine target)
     target_compile_definitions(${target} PUBLIC ${definitions})
     if(E_DEFECT)
         target_compile_definitions(${target} PRIVATE RSM_MAPPING_DEFECT=${E_DEFECT})
+    endif()
+    if(E_OLDER_KERNEL) # which cannot show a page of the copy write-protected
+        target_compile_definitions(${target} PRIVATE MAPPING_OLDER_KERNEL=1)
     endif()
     # Who links it brings the core: librsm.so.2, or rsm_fault and rsm_shared.
     target_link_libraries(${target} PUBLIC ${libraries} Threads::Threads)

@@ -7,7 +7,7 @@
 #ifndef TESTS_CLIENT_H
 #define TESTS_CLIENT_H
 
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "protocol/proto.h"
 
 /** Connect to the daemon of a node of RSM_RUNTIME_DIR: a socket, or less than 0. */

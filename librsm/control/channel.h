@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "protocol/proto.h"
 
 struct rsmcore_exchange;

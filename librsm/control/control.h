@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/exports.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "protocol/proto.h"
 #include "protocol/sharedmem.h"
 

@@ -31,9 +31,14 @@
 #define UFFD_FEATURE_EXACT_ADDRESS (1 << 11)
 #endif
 
+/* For tests: do as on a kernel that lacks the last of these. */
+#ifndef MAPPING_OLDER_KERNEL
+#define MAPPING_OLDER_KERNEL 0
+#endif
+
 enum { ATTEMPTS = 100 };
 
-static int new_faultfd(bool user_only)
+int mapping_faultfd_new(bool user_only)
 {
     return rsmcore_uffd_new(user_only, UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
                                            UFFD_FEATURE_PAGEFAULT_FLAG_WP |
@@ -41,14 +46,16 @@ static int new_faultfd(bool user_only)
                                            UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_EXACT_ADDRESS);
 }
 
-static bool take(int fd, uintptr_t address, size_t length)
+bool mapping_faultfd_take(int fd, uintptr_t address, size_t length, bool minor)
 {
     struct uffdio_register request = {
         .range = {.start = address, .len = length},
-        .mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP,
+        .mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP |
+                (minor ? UFFDIO_REGISTER_MODE_MINOR : 0),
     };
-    return ioctl(fd, UFFDIO_REGISTER, &request) == 0 && (request.ioctls >> _UFFDIO_CONTINUE & 1) &&
-           (request.ioctls >> _UFFDIO_WRITEPROTECT & 1);
+    uint64_t needed = UINT64_C(1) << _UFFDIO_WRITEPROTECT |
+                      UINT64_C(1) << (minor ? _UFFDIO_CONTINUE : _UFFDIO_COPY);
+    return ioctl(fd, UFFDIO_REGISTER, &request) == 0 && (request.ioctls & needed) == needed;
 }
 
 /* Show one page; EEXIST: it is shown already, and so the kernel has not changed its protection. */
@@ -71,12 +78,13 @@ static bool can_show(int memory)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     bool works = false;
-    int fd = new_faultfd(true);
+    int fd = mapping_faultfd_new(true);
     if (fd < 0)
         return false;
     uint8_t *copy = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     uint8_t *view = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    if (copy != MAP_FAILED && view != MAP_FAILED && take(fd, (uintptr_t)view, page)) {
+    if (copy != MAP_FAILED && view != MAP_FAILED &&
+        mapping_faultfd_take(fd, (uintptr_t)view, page, true)) {
         copy[0] = 1;
         works = show(fd, (uintptr_t)view, page, false) &&
                 madvise(view, page, MADV_DONTNEED_LOCKED) == 0 &&
@@ -91,37 +99,55 @@ static bool can_show(int memory)
     return works;
 }
 
-static bool works;
+static enum mapping_faultfd_way way;
+
+static enum mapping_faultfd_way try_ways(int memory)
+{
+    if (ftruncate(memory, (off_t)sysconf(_SC_PAGESIZE)) != 0)
+        return MAPPING_FAULTFD_NONE;
+    if (!MAPPING_OLDER_KERNEL && can_show(memory))
+        return MAPPING_FAULTFD_SHOWS;
+    return mapping_faultcopy_works(memory) ? MAPPING_FAULTFD_COPIES : MAPPING_FAULTFD_NONE;
+}
 
 static void probe(void)
 {
     int memory = rsmcore_fd_place(memfd_create("rsm-mapping-probe", MFD_CLOEXEC));
     if (memory < 0)
         return;
-    works = ftruncate(memory, (off_t)sysconf(_SC_PAGESIZE)) == 0 && can_show(memory);
+    way = try_ways(memory);
     close(memory);
+}
+
+enum mapping_faultfd_way mapping_faultfd_way(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, probe);
+    return way;
 }
 
 int mapping_faultfd_open(bool *kernel_faults)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, probe);
-    if (!works)
+    if (mapping_faultfd_way() == MAPPING_FAULTFD_NONE)
         return -1;
-    int fd = new_faultfd(false);
+    int fd = mapping_faultfd_new(false);
     *kernel_faults = fd >= 0;
-    return fd >= 0 ? fd : new_faultfd(true);
+    return fd >= 0 ? fd : mapping_faultfd_new(true);
+}
+
+int mapping_faultfd_protection(const struct mapping_view *view)
+{
+    return view->rights == 0                       ? PROT_NONE
+           : (view->rights & RSM_RIGHT_WRITE) != 0 ? PROT_READ | PROT_WRITE
+                                                   : PROT_READ;
 }
 
 bool mapping_faultfd_attach(struct mapping *mapping, const struct mapping_view *view)
 {
     size_t length = (size_t)view->count * mapping->space.page_size;
-    int protection = view->rights == 0                       ? PROT_NONE
-                     : (view->rights & RSM_RIGHT_WRITE) != 0 ? PROT_READ | PROT_WRITE
-                                                             : PROT_READ;
     /* Only now may pages be touched: a process that locks all its memory has it touched at once. */
-    return take(mapping->faultfd, (uintptr_t)view->address, length) &&
-           mprotect(view->address, length, protection) == 0;
+    return mapping_faultfd_take(mapping->faultfd, (uintptr_t)view->address, length, true) &&
+           mprotect(view->address, length, mapping_faultfd_protection(view)) == 0;
 }
 
 /* It may never have been touched, and the kernel shows no page that is not there. */

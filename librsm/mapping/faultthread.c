@@ -164,3 +164,12 @@ const struct mapping_mechanism mapping_by_thread = {
     .detach = detach,
     .protect = mapping_faultfd_protect,
 };
+
+const struct mapping_mechanism mapping_by_thread_that_copies = {
+    .name = "a thread, userfaultfd that copies pages",
+    .start = start,
+    .stop = stop,
+    .attach = mapping_faultcopy_attach,
+    .detach = detach,
+    .protect_all = mapping_faultcopy_protect,
+};

@@ -35,14 +35,17 @@ const struct mapping_mechanism mapping_by_protection = {
     .protect = protect,
 };
 
-static bool try_thread(struct mapping *mapping)
+static enum rsm_status try_thread(struct mapping *mapping)
 {
     mapping->faultfd = mapping_faultfd_open(&mapping->kernel_faults);
     if (mapping->faultfd < 0)
-        return false;
+        return RSM_ST_UNSUPPORTED;
     mapping->mechanism = &mapping_by_thread;
     mapping->hands_over = mapping_handover_is_possible();
-    return true;
+    if (mapping_faultfd_way() == MAPPING_FAULTFD_SHOWS)
+        return RSM_ST_OK;
+    mapping->mechanism = &mapping_by_thread_that_copies;
+    return mapping_memory_separate(&mapping->space);
 }
 
 /* Without the right to read, no page becomes accessible: each store is decoded and sent, which
@@ -51,11 +54,11 @@ static enum rsm_status choose_trap(struct mapping *mapping)
 {
     bool wants_thread =
         mapping->space.options.trap == MAPPING_TRAP_THREAD && mapping_may_read(&mapping->space);
-    if (!wants_thread || try_thread(mapping))
-        return RSM_ST_OK;
-    rsm_log_error("mapping with trap=thread is not possible: this kernel or what this process may "
-                  "do has no userfaultfd that suffices, see rsm_map(7)");
-    return RSM_ST_UNSUPPORTED;
+    enum rsm_status status = wants_thread ? try_thread(mapping) : RSM_ST_OK;
+    if (status == RSM_ST_UNSUPPORTED)
+        rsm_log_error("mapping with trap=thread is not possible: this kernel or what this process "
+                      "may do has no userfaultfd that suffices, see rsm_map(7)");
+    return status;
 }
 
 /* Where nothing may be read there is no mirror, and maps are refused. */
@@ -99,7 +102,7 @@ struct mapping_choice mapping_mechanism_choice(const struct mapping *mapping)
     const struct mapping_space *space = &mapping->space;
     if (space->mirror != NULL)
         return (struct mapping_choice){MAPPING_USED_MIRROR, MAPPING_REASON_REQUESTED};
-    if (mapping->mechanism == &mapping_by_thread)
+    if (mapping->faultfd >= 0 && !mapping->mechanism->signals)
         return (struct mapping_choice){MAPPING_USED_THREAD, mapping->kernel_faults
                                                                 ? MAPPING_REASON_NONE
                                                                 : MAPPING_REASON_NO_PERMISSION};

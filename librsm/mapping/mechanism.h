@@ -29,14 +29,19 @@ struct mapping_mechanism {
      *  views are always accessible. */
     bool (*protect)(struct mapping *mapping, const struct mapping_view *view, uint32_t first,
                     uint32_t count, enum mapping_state state);
+    /** The same for all views at once, and pages counted from the segment's beginning. NULL: they
+     *  are done one after the other. */
+    bool (*protect_all)(struct mapping *mapping, uint32_t first, uint32_t count,
+                        enum mapping_state state);
 };
 
 /** Page protection and SIGSEGV: works everywhere. */
 extern const struct mapping_mechanism mapping_by_protection;
 
 /** userfaultfd and a thread: works for threads that block signals and, if the kernel permits it,
- *  for system calls. Stores are not decoded. */
+ *  for system calls. The second is for kernels that cannot do the first. */
 extern const struct mapping_mechanism mapping_by_thread;
+extern const struct mapping_mechanism mapping_by_thread_that_copies;
 
 /** Nothing is refused; the kernel notes which pages were stored to. */
 extern const struct mapping_mechanism mapping_by_notes;
@@ -51,13 +56,36 @@ struct mapping_choice mapping_mechanism_choice(const struct mapping *mapping);
 
 /* ---- faultfd.c */
 
+enum mapping_faultfd_way {
+    MAPPING_FAULTFD_NONE,
+    MAPPING_FAULTFD_SHOWS,  /**< the kernel shows pages of the copy: faultfd.c */
+    MAPPING_FAULTFD_COPIES, /**< it copies them: faultcopy.c */
+};
+
+/** What this kernel can do. */
+enum mapping_faultfd_way mapping_faultfd_way(void);
 /** Open a userfaultfd for a connection's views. -1: this kernel has not what it takes.
  *  *kernel_faults: it also works inside system calls. */
 int mapping_faultfd_open(bool *kernel_faults);
+/** One with all features; -1: there is none. */
+int mapping_faultfd_new(bool user_only);
+/** What PROT_* the rights of a view come to. */
+int mapping_faultfd_protection(const struct mapping_view *view);
+/** Get messages of accesses to these addresses. @p minor: also where the page is there, but not
+ *  shown. */
+bool mapping_faultfd_take(int fd, uintptr_t address, size_t length, bool minor);
 
 bool mapping_faultfd_attach(struct mapping *mapping, const struct mapping_view *view);
 bool mapping_faultfd_protect(struct mapping *mapping, const struct mapping_view *view,
                              uint32_t first, uint32_t count, enum mapping_state state);
+
+/* ---- faultcopy.c */
+
+/** Whether this kernel can do that with @p memory, a memfd of a page. */
+bool mapping_faultcopy_works(int memory);
+bool mapping_faultcopy_attach(struct mapping *mapping, const struct mapping_view *view);
+bool mapping_faultcopy_protect(struct mapping *mapping, uint32_t first, uint32_t count,
+                               enum mapping_state state);
 
 /* ---- notes.c */
 

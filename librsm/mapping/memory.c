@@ -82,9 +82,23 @@ enum rsm_status mapping_memory_make(struct mapping_space *space, int *fd)
     return RSM_ST_OK;
 }
 
+enum rsm_status mapping_memory_separate(struct mapping_space *space)
+{
+    uint8_t *copy = reserve(segment_bytes(space));
+    if (copy == NULL)
+        return RSM_ST_NO_MEMORY;
+    (void)madvise(copy, segment_bytes(space), MADV_DONTDUMP);
+    space->shown = space->copy;
+    space->copy = copy;
+    return RSM_ST_OK;
+}
+
 void mapping_memory_free(struct mapping_space *space, int fd, bool inherited)
 {
+    uint8_t *shared = space->shown != NULL ? space->shown : space->copy;
     if (!inherited)
+        give_back(shared, segment_bytes(space));
+    if (space->shown != NULL)
         give_back(space->copy, segment_bytes(space));
     give_back(space->twins, segment_bytes(space));
     give_back(space->page, table_bytes(space));
@@ -104,6 +118,8 @@ bool mapping_memory_populate(const struct mapping_space *space, uint32_t first, 
 
 void mapping_memory_trim(struct mapping_space *space)
 {
-    (void)madvise(space->copy, segment_bytes(space), MADV_REMOVE);
+    (void)madvise(mapping_shown_of(space, 0), segment_bytes(space), MADV_REMOVE);
+    if (space->shown != NULL)
+        (void)madvise(space->copy, segment_bytes(space), MADV_DONTNEED);
     (void)madvise(space->twins, segment_bytes(space), MADV_DONTNEED);
 }

@@ -84,14 +84,14 @@ static bool peer_wrote_ours(const struct mapping_space *space, uint32_t page)
 
 /* Other threads may be loading: aligned words change in one go, and those that stay the same are
  * left alone. Volatile keeps the compiler from making a copy of it. */
-__attribute__((no_sanitize_thread)) static void update_copy(struct mapping_space *space,
-                                                            uint32_t page)
+__attribute__((no_sanitize_thread)) static void update(const struct mapping_space *space,
+                                                       uint8_t *page)
 {
-    volatile uint64_t *copy = (uint64_t *)(void *)mapping_copy_of(space, page);
+    volatile uint64_t *words = (uint64_t *)(void *)page;
     const uint64_t *fresh = (const uint64_t *)(const void *)space->buffer;
     for (size_t i = 0; i < space->page_size / sizeof *fresh; i++)
-        if (copy[i] != fresh[i])
-            copy[i] = fresh[i];
+        if (words[i] != fresh[i])
+            words[i] = fresh[i];
 }
 
 /* Fetch the page from the segment. On failure it keeps its last contents; the barrier reports the
@@ -112,10 +112,10 @@ static void bring(struct mapping_space *space, uint32_t page)
         space->counters.two_way_pages++;
     }
     entry->known = true;
-    if (entry->state == MAPPING_NONE)
+    if (entry->state != MAPPING_NONE)
+        update(space, mapping_shown_of(space, page));
+    if (entry->state == MAPPING_NONE || space->shown != NULL)
         memcpy(mapping_copy_of(space, page), space->buffer, space->page_size);
-    else
-        update_copy(space, page);
 }
 
 /* A kernel that has no room for another kind of page in between gets larger kinds. */
@@ -195,6 +195,19 @@ bool mapping_promote(struct mapping_space *space, uint32_t page)
     return true;
 }
 
+void mapping_show(struct mapping_space *space, uint64_t offset, size_t length)
+{
+    uint64_t end = offset + length;
+    while (space->shown != NULL && offset < end) {
+        uint32_t page = mapping_page_of(space, offset);
+        uint64_t next = ((uint64_t)page + 1) * space->page_size;
+        uint64_t to = next < end ? next : end;
+        if (space->page[page].state != MAPPING_NONE)
+            memcpy(space->shown + offset, space->copy + offset, (size_t)(to - offset));
+        offset = to;
+    }
+}
+
 /* Where the page has a twin the bytes are in both: they are sent here and must not be again, for
  * the peer may have written there meanwhile. */
 static void store_locally(struct mapping_space *space, uint32_t page, size_t at, const void *bytes,
@@ -205,6 +218,7 @@ static void store_locally(struct mapping_space *space, uint32_t page, size_t at,
         memcpy(mapping_twin_of(space, page) + at, bytes, length);
     if (entry->known || entry->state != MAPPING_NONE) {
         memcpy(mapping_copy_of(space, page) + at, bytes, length);
+        mapping_show(space, (uint64_t)page * space->page_size + at, length);
         mapping_note_stored(space, page, at, length);
     }
 }

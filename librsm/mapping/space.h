@@ -93,7 +93,8 @@ struct mapping_space {
     uint32_t rights; /* RSM_RIGHT_* */
     struct mapping_options options;
 
-    uint8_t *copy;             /* page_count pages: what the views show */
+    uint8_t *copy;             /* page_count pages */
+    uint8_t *shown;            /* what the views show of pages that are RO or RW; NULL: the copy */
     uint8_t *twins;            /* as many, populated where pages are RW */
     uint8_t *buffer;           /* MAPPING_BUFFER_PAGES pages that the transport reads and writes */
     uint8_t *scratch;          /* a page, for what a string instruction stores, or a snapshot */
@@ -186,6 +187,13 @@ static inline uint8_t *mapping_copy_of(const struct mapping_space *space, uint32
     return space->copy + (size_t)page * space->page_size;
 }
 
+/** What the views show of a page that is RO or RW. Not to be touched as long as it is NONE. */
+static inline uint8_t *mapping_shown_of(const struct mapping_space *space, uint32_t page)
+{
+    uint8_t *shown = space->shown != NULL ? space->shown : space->copy;
+    return shown + (size_t)page * space->page_size;
+}
+
 static inline uint8_t *mapping_twin_of(const struct mapping_space *space, uint32_t page)
 {
     return space->twins + (size_t)page * space->page_size;
@@ -222,6 +230,8 @@ void mapping_refresh(struct mapping_space *space, uint32_t page);
 void mapping_drop_clean(struct mapping_space *space, uint32_t first, uint32_t count);
 /** Make the views of a run inaccessible, whatever it takes. RO pages elsewhere may become NONE. */
 void mapping_close(struct mapping_space *space, uint32_t first, uint32_t count);
+/** The copies' bytes in [offset, offset + length) have changed: the views show them. */
+void mapping_show(struct mapping_space *space, uint64_t offset, size_t length);
 /** Own stores went to these bytes of the page. */
 void mapping_note_stored(struct mapping_space *space, uint32_t page, size_t from, size_t length);
 /** What the run's copies have is forgotten, its pages are NONE. Flush before. */
@@ -277,6 +287,9 @@ void mapping_runs_send(struct mapping_runs *runs);
 /** Make copy, twins, tables and buffer of a zeroed space whose page_size and page_count are set.
  *  *fd is what views of the copy are mapped from. After a failure too: mapping_memory_free(). */
 enum rsm_status mapping_memory_make(struct mapping_space *space, int *fd);
+
+/** Give the views memory of their own instead of the copy, before there are any. */
+enum rsm_status mapping_memory_separate(struct mapping_space *space);
 
 /** @p inherited: this is a forked child, which has not got the copy. */
 void mapping_memory_free(struct mapping_space *space, int fd, bool inherited);

@@ -40,10 +40,15 @@ static enum rsm_status without_peer(struct mapping *mapping, const struct transf
     mapping_fail(&mapping->space, status);
     mapping_leave(mapping, &before);
     uint8_t *here = mapping->space.copy + what->offset;
-    if (what->src != NULL)
-        memcpy(here, what->src, what->length);
-    else if (what->dst != NULL)
-        memcpy(what->dst, here, what->length);
+    if (what->src == NULL) {
+        if (what->dst != NULL)
+            memcpy(what->dst, here, what->length);
+        return RSM_ST_OK;
+    }
+    memcpy(here, what->src, what->length);
+    mapping_enter(mapping, &before);
+    mapping_show(&mapping->space, what->offset, what->length);
+    mapping_leave(mapping, &before);
     return RSM_ST_OK;
 }
 

@@ -214,6 +214,8 @@ bool mapping_view_protect(struct mapping_space *space, uint32_t first, uint32_t 
 {
     struct mapping *owner = mapping_of_space(space);
     bool done = true;
+    if (owner->mechanism->protect_all != NULL)
+        return owner->mechanism->protect_all(owner, first, count, state);
     for (const struct mapping_view *view = owner->first; view != NULL; view = view->sibling) {
         uint32_t from = first > view->first ? first : view->first;
         uint32_t end =

@@ -6,7 +6,6 @@ enum {
     RSM_PROTO_MESSAGE_MAX = 16384, /* bytes in one packet */
     RSM_PROTO_HEADER = 20,         /* bytes that begin each */
     RSM_PROTO_GREETING_MS = 5000,  /* within which HELLO comes */
-    RSM_PROTO_FDS_MAX = 64,        /* descriptors beside one packet */
     RSM_PROTO_NAME_MAX = 256,      /* controller names; MAXNAMELEN of the original */
     RSM_PROTO_PATH_MAX = 108,      /* a unix socket path */
     RSM_PROTO_ACL_MAX = 64,

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
 
 #ifndef RSM_SYSTEM_RUNTIME_DIR
 #define RSM_SYSTEM_RUNTIME_DIR "/run/rsm"

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cluster/internal.h"
-#include "cluster/tls_child.h"
+#include "cluster/tls_helper.h"
 #include "tls/control.h"
 
 enum {
@@ -28,7 +28,7 @@ enum {
 
 struct rsmd_tls {
     struct rsmd_cluster *cluster;
-    struct rsmd_tls_child child;
+    struct rsm_helper helper;
     struct event *control, *process, *restart;
     bool loaded;            /* rsm-tlsd has certificates */
     struct rsmd_tcp *conns; /* passed on, by their numbers */
@@ -72,8 +72,8 @@ void rsmd_tls_reload(struct rsmd_tls *tls)
     char why[RSM_CLUSTER_TEXT_MAX];
     const struct rsmd_self *self = &tls->cluster->self;
     rsmd_complaints_forget(&tls->complaints);
-    if (tls->child.pid != 0 &&
-        !rsmd_tls_child_load(&tls->child, self->conf, self->node, why, sizeof why))
+    if (tls->helper.pid != 0 &&
+        !rsmd_tls_helper_load(&tls->helper, self->conf, self->node, why, sizeof why))
         note_trouble(tls, why);
 }
 
@@ -165,13 +165,13 @@ static void take_message(struct rsmd_tls *tls, struct rsmd_tls_control *message)
 }
 
 /* The process has ended, and with it the pairs of its connections and all handshakes. */
-static void lose_child(struct rsmd_tls *tls)
+static void lose_helper(struct rsmd_tls *tls)
 {
     const struct timeval later = {.tv_sec = RESTART_MS / 1000};
     struct rsmd_tcp *conn, *next;
     event_del(tls->control);
     event_del(tls->process);
-    rsmd_tls_child_end(&tls->child);
+    rsm_helper_end(&tls->helper, false);
     tls->loaded = false;
     HASH_ITER(tls_hh, tls->conns, conn, next)
     rsmd_tcp_not_encrypted(conn, 0, "rsm-tlsd, which encrypts the links of this node, has ended");
@@ -183,13 +183,9 @@ static void lose_child(struct rsmd_tls *tls)
 static int take_one(struct rsmd_tls *tls)
 {
     struct rsmd_tls_control message;
-    int fds[RSMD_TLS_FDS_MAX];
-    unsigned count;
-    if (tls->child.control < 0)
+    if (tls->helper.control < 0)
         return 0;
-    int result = rsmd_tls_control_receive(tls->child.control, &message, fds, &count);
-    for (unsigned i = 0; i < count; i++)
-        close(fds[i]); /* it has none to give */
+    int result = rsmd_tls_control_receive(tls->helper.control, &message, NULL);
     if (result > 0)
         take_message(tls, &message);
     return result;
@@ -211,7 +207,7 @@ static void on_message(evutil_socket_t fd, short what, void *argument)
     if (result >= 0)
         return;
     event_del(tls->control); /* its end follows */
-    kill(tls->child.pid, SIGKILL);
+    kill(tls->helper.pid, SIGKILL);
 }
 
 /* What it has said last is read first. */
@@ -220,7 +216,7 @@ static void on_end(evutil_socket_t fd, short what, void *argument)
     struct rsmd_tls *tls = argument;
     rsmd_tls_take(tls);
     (void)fd, (void)what;
-    lose_child(tls);
+    lose_helper(tls);
 }
 
 /* ------------------------------------------------------------------ the process */
@@ -228,16 +224,16 @@ static void on_end(evutil_socket_t fd, short what, void *argument)
 static bool watch(struct rsmd_tls *tls)
 {
     struct event_base *base = tls->cluster->base;
-    event_assign(tls->control, base, tls->child.control, EV_READ | EV_PERSIST, on_message, tls);
-    event_assign(tls->process, base, tls->child.process, EV_READ, on_end, tls);
+    event_assign(tls->control, base, tls->helper.control, EV_READ | EV_PERSIST, on_message, tls);
+    event_assign(tls->process, base, tls->helper.process, EV_READ, on_end, tls);
     return event_add(tls->control, NULL) == 0 && event_add(tls->process, NULL) == 0;
 }
 
-static void start_child(struct rsmd_tls *tls)
+static void start_helper(struct rsmd_tls *tls)
 {
     const struct timeval later = {.tv_sec = RESTART_MS / 1000};
     char why[RSM_CLUSTER_TEXT_MAX] = "out of memory";
-    if (!rsmd_tls_child_start(&tls->child, why, sizeof why)) {
+    if (!rsmd_tls_helper_start(&tls->helper, why, sizeof why)) {
         note_trouble(tls, why);
         evtimer_add(tls->restart, &later);
         return;
@@ -247,14 +243,14 @@ static void start_child(struct rsmd_tls *tls)
         return;
     }
     note_trouble(tls, why);
-    rsmd_tls_child_end(&tls->child);
+    rsm_helper_end(&tls->helper, false);
     evtimer_add(tls->restart, &later);
 }
 
 static void on_restart(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
-    start_child(argument);
+    start_helper(argument);
 }
 
 struct rsmd_tls *rsmd_tls_start(struct rsmd_cluster *cluster)
@@ -263,12 +259,12 @@ struct rsmd_tls *rsmd_tls_start(struct rsmd_cluster *cluster)
     if (tls == NULL)
         return NULL;
     tls->cluster = cluster;
-    tls->child = (struct rsmd_tls_child){.control = -1, .process = -1};
+    tls->helper = RSM_HELPER_NONE;
     tls->restart = evtimer_new(cluster->base, on_restart, tls);
     tls->control = evtimer_new(cluster->base, on_restart, tls); /* assigned when it starts */
     tls->process = evtimer_new(cluster->base, on_restart, tls);
     if (tls->restart != NULL && tls->control != NULL && tls->process != NULL) {
-        start_child(tls);
+        start_helper(tls);
         return tls;
     }
     rsmd_tls_end(tls);
@@ -281,8 +277,8 @@ void rsmd_tls_end(struct rsmd_tls *tls)
     for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++)
         if (*events[i] != NULL)
             event_free(*events[i]);
-    if (tls->child.pid != 0)
-        rsmd_tls_child_end(&tls->child);
+    if (tls->helper.pid != 0)
+        rsm_helper_end(&tls->helper, false);
     free(tls);
 }
 
@@ -294,7 +290,7 @@ int rsmd_tls_encrypt(struct rsmd_tls *tls, struct rsmd_tcp *conn, int socket, ch
     struct rsmd_tls_control start = {
         .type = RSMD_TLS_START, .id = tls->latest + 1, .caller = conn->caller ? 1 : 0};
     int pair[2];
-    if (tls->child.pid == 0 || tls->trouble[0] != '\0') {
+    if (tls->helper.pid == 0 || tls->trouble[0] != '\0') {
         snprintf(why, why_size, "node %u has no TLS now: %s", (unsigned)tls->cluster->self.node,
                  tls->trouble);
         return -1;
@@ -309,8 +305,8 @@ int rsmd_tls_encrypt(struct rsmd_tls *tls, struct rsmd_tcp *conn, int socket, ch
         conn->tls_id = 0;
         snprintf(why, why_size, "out of memory");
     } else {
-        const int fds[] = {socket, pair[1]};
-        int error = rsmd_tls_control_send(tls->child.control, &start, fds, 2, false);
+        const struct rsm_packet_fds fds = {.count = RSMD_TLS_START_FDS, .fds = {socket, pair[1]}};
+        int error = rsmd_tls_control_send(tls->helper.control, &start, &fds);
         if (error == 0) {
             tls->latest = start.id;
             close(pair[1]);
@@ -336,18 +332,16 @@ void rsmd_tls_forget(struct rsmd_tls *tls, struct rsmd_tcp *conn)
 
 bool rsmd_tls_check(const struct rsmd_conf *conf, uint32_t node, char *why, size_t why_size)
 {
-    struct rsmd_tls_child child;
+    struct rsm_helper helper;
     struct rsmd_tls_control answer = {.type = 0};
-    int fds[RSMD_TLS_FDS_MAX];
-    unsigned count;
-    if (!rsmd_tls_child_start(&child, why, why_size))
+    if (!rsmd_tls_helper_start(&helper, why, why_size))
         return false;
-    bool asked = rsmd_tls_child_load(&child, conf, node, why, why_size);
-    struct pollfd control = {.fd = child.control, .events = POLLIN};
+    bool asked = rsmd_tls_helper_load(&helper, conf, node, why, why_size);
+    struct pollfd control = {.fd = helper.control, .events = POLLIN};
     bool answered = asked && poll(&control, 1, CHECK_MS) > 0 &&
-                    rsmd_tls_control_receive(child.control, &answer, fds, &count) > 0 &&
+                    rsmd_tls_control_receive(helper.control, &answer, NULL) > 0 &&
                     answer.type == RSMD_TLS_LOADED;
-    rsmd_tls_child_end(&child);
+    rsm_helper_end(&helper, false);
     if (asked && !answered)
         snprintf(why, why_size, "rsm-tlsd does not answer");
     else if (asked && answer.text[0] != '\0')

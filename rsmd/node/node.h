@@ -15,7 +15,7 @@
 
 #include "node/access.h"
 #include "conf/conf.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "protocol/runtime.h"
 #include "node/generation_table.h"
 #include "common/complaints.h"

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "protocol/packet.h"
+#include "base/packet.h"
 
 /* Whether the path still leads to the locked file. Its last holder may have removed it between open
  * and lock, and then a third process locks another file of that name. */

@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "common/complaints.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "transport/module.h"
 
 enum { SYSLOG_LINE_MAX = 1280 };

@@ -43,7 +43,7 @@ void rsmd_unread_sent(struct rsmd_connection *connection, unsigned descriptors)
 void rsmd_unread_resume(struct rsmd_connection *connection)
 {
     if (has_unread(connection))
-        rsmd_unread_sent(connection, RSM_PROTO_FDS_MAX);
+        rsmd_unread_sent(connection, RSM_PACKET_FDS_MAX);
 }
 
 /* All has been read, or counts no more. */
@@ -84,8 +84,8 @@ static bool has_room(const struct rsmd_server *server, const struct rsmd_account
     const struct rsmd_quota *quota = &user->shares->quota[RSMD_DESCRIPTORS];
     uint64_t one = user->privileged ? quota->total : quota->one;
     uint64_t all = user->privileged ? quota->total : quota->users;
-    return user->unread + RSM_PROTO_FDS_MAX <= one &&
-           server->unread_count + RSM_PROTO_FDS_MAX <= all;
+    return user->unread + RSM_PACKET_FDS_MAX <= one &&
+           server->unread_count + RSM_PACKET_FDS_MAX <= all;
 }
 
 bool rsmd_unread_holds(struct rsmd_connection *connection)

@@ -14,7 +14,7 @@
 
 enum { FILE_MAX = 256 * 1024, CHAIN_MAX = 32 * 1024, CHAIN_DEPTH = 4 };
 
-static const char *const files[RSMD_TLS_FDS_MAX] = {"tls-ca", "tls-certificate", "tls-key"};
+static const char *const files[RSMD_TLS_LOAD_FDS] = {"tls-ca", "tls-certificate", "tls-key"};
 
 /* ------------------------------------------------------------------ one certificate */
 
@@ -205,16 +205,16 @@ static SSL_CTX *new_context(const struct tlsd_hooks *hooks)
     return NULL;
 }
 
-SSL_CTX *tlsd_load(const int fds[RSMD_TLS_FDS_MAX], const struct tlsd_hooks *hooks, uint32_t *node,
+SSL_CTX *tlsd_load(const int fds[RSMD_TLS_LOAD_FDS], const struct tlsd_hooks *hooks, uint32_t *node,
                    uint64_t *expires, char text[RSMD_TLS_TEXT_MAX])
 {
-    bool (*const take[RSMD_TLS_FDS_MAX])(SSL_CTX *, BIO *, char *) = {take_ca, take_certificate,
-                                                                      take_key};
+    bool (*const take[RSMD_TLS_LOAD_FDS])(SSL_CTX *, BIO *, char *) = {take_ca, take_certificate,
+                                                                       take_key};
     SSL_CTX *context = new_context(hooks);
     bool well = context != NULL;
     if (!well)
         snprintf(text, RSMD_TLS_TEXT_MAX, "the TLS library fails: out of memory?");
-    for (unsigned i = 0; i < RSMD_TLS_FDS_MAX && well; i++) {
+    for (unsigned i = 0; i < RSMD_TLS_LOAD_FDS && well; i++) {
         BIO *file = read_file(fds[i], files[i], text);
         well = file != NULL && take[i](context, file, text);
         BIO_free(file);

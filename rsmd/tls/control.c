@@ -3,12 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/codec.h"
-
-enum { FDS_BYTES = CMSG_SPACE(sizeof(int) * RSMD_TLS_FDS_MAX) };
 
 /* ------------------------------------------------------------------ the codec */
 
@@ -30,82 +26,42 @@ size_t rsmd_tls_control_encode(struct rsmd_tls_control *message,
     return codec.bad ? 0 : RSMD_TLS_CONTROL_MAX - codec.left;
 }
 
+static bool decode(struct rsm_codec *codec, struct rsmd_tls_control *message)
+{
+    memset(message, 0, sizeof *message);
+    walk(codec, message);
+    return !codec->bad && message->type > 0 && message->type < RSMD_TLS_TYPES &&
+           message->caller <= 1;
+}
+
 bool rsmd_tls_control_decode(const uint8_t *bytes, size_t length, struct rsmd_tls_control *message)
 {
     struct rsm_codec codec = rsm_decoder(bytes, length);
-    memset(message, 0, sizeof *message);
-    walk(&codec, message);
-    return !codec.bad && codec.left == 0 && message->type > 0 && message->type < RSMD_TLS_TYPES &&
-           message->caller <= 1;
+    return decode(&codec, message) && codec.left == 0;
 }
 
 /* ------------------------------------------------------------------ the socket */
 
-int rsmd_tls_control_send(int socket, struct rsmd_tls_control *message, const int *fds,
-                          unsigned count, bool waits)
+int rsmd_tls_control_send(int socket, struct rsmd_tls_control *message,
+                          const struct rsm_packet_fds *fds)
 {
     uint8_t bytes[RSMD_TLS_CONTROL_MAX];
-    union {
-        struct cmsghdr head;
-        char room[FDS_BYTES];
-    } control;
-    struct iovec part = {bytes, rsmd_tls_control_encode(message, bytes)};
-    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
-    if (part.iov_len == 0 || count > RSMD_TLS_FDS_MAX)
-        return EINVAL;
-    if (count > 0) {
-        memset(&control, 0, sizeof control);
-        packet.msg_control = &control;
-        packet.msg_controllen = CMSG_SPACE(sizeof(int) * count);
-        control.head.cmsg_level = SOL_SOCKET;
-        control.head.cmsg_type = SCM_RIGHTS;
-        control.head.cmsg_len = CMSG_LEN(sizeof(int) * count);
-        memcpy(CMSG_DATA(&control.head), fds, sizeof(int) * count);
-    }
-    ssize_t sent;
-    do
-        sent = sendmsg(socket, &packet, MSG_NOSIGNAL | (waits ? 0 : MSG_DONTWAIT));
-    while (sent < 0 && errno == EINTR);
-    return sent >= 0 ? 0 : errno;
-}
-
-static unsigned take_descriptors(struct msghdr *packet, int *fds)
-{
-    const struct cmsghdr *head = CMSG_FIRSTHDR(packet);
-    if (head == NULL || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
-        return 0;
-    size_t bytes = head->cmsg_len - CMSG_LEN(0);
-    memcpy(fds, CMSG_DATA(head), bytes);
-    return (unsigned)(bytes / sizeof(int));
+    size_t length = rsmd_tls_control_encode(message, bytes);
+    return length != 0 ? -rsm_packet_send(socket, bytes, length, fds, 0) : EINVAL;
 }
 
 int rsmd_tls_control_receive(int socket, struct rsmd_tls_control *message,
-                             int fds[RSMD_TLS_FDS_MAX], unsigned *count)
+                             struct rsm_packet_fds *fds)
 {
-    uint8_t bytes[RSMD_TLS_CONTROL_MAX];
-    union {
-        struct cmsghdr head;
-        char room[FDS_BYTES];
-    } control;
-    struct iovec part = {bytes, sizeof bytes};
-    struct msghdr packet = {.msg_iov = &part,
-                            .msg_iovlen = 1,
-                            .msg_control = &control,
-                            .msg_controllen = sizeof control};
-    ssize_t got;
-    *count = 0;
-    do
-        got = recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    while (got < 0 && errno == EINTR);
-    if (got < 0)
-        return errno == EAGAIN ? 0 : -1;
-    *count = take_descriptors(&packet, fds);
-    bool well = got > 0 && (packet.msg_flags & MSG_TRUNC) == 0 &&
-                rsmd_tls_control_decode(bytes, (size_t)got, message);
-    bool all = well && (packet.msg_flags & MSG_CTRUNC) == 0;
-    for (unsigned i = 0; i < *count && !all; i++)
-        close(fds[i]);
-    if (!all)
-        *count = 0;
-    return well ? 1 : -1;
+    uint8_t bytes[RSMD_TLS_CONTROL_MAX] = {0};
+    ssize_t length = rsm_packet_receive(socket, bytes, sizeof bytes, fds, NULL);
+    struct rsm_codec whole = rsm_decoder(bytes, sizeof bytes);
+    if (length == -EAGAIN)
+        return 0;
+    if ((length > 0 && rsmd_tls_control_decode(bytes, (size_t)length, message)) ||
+        (length == -EMFILE && decode(&whole, message)))
+        return 1;
+    if (fds != NULL)
+        rsm_packet_fds_close(fds);
+    return -1;
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/packet.h"
+
 enum rsmd_tls_control_type {
     /* from rsmd */
     RSMD_TLS_LOAD = 1, /**< with descriptors of the CA's certificates, the certificate and the key
@@ -26,7 +28,8 @@ enum rsmd_tls_control_type {
 
 enum {
     RSMD_TLS_TEXT_MAX = 200,
-    RSMD_TLS_FDS_MAX = 3,
+    RSMD_TLS_LOAD_FDS = 3, /* descriptors with LOAD */
+    RSMD_TLS_START_FDS = 2,
     RSMD_TLS_CONTROL_MAX = 256, /* bytes of a message */
 };
 
@@ -44,13 +47,13 @@ size_t rsmd_tls_control_encode(struct rsmd_tls_control *message,
                                uint8_t bytes[RSMD_TLS_CONTROL_MAX]);
 bool rsmd_tls_control_decode(const uint8_t *bytes, size_t length, struct rsmd_tls_control *message);
 
-/** Send a message. 0, or an errno; with @p waits false EAGAIN if the other side has not read
- *  enough. */
-int rsmd_tls_control_send(int socket, struct rsmd_tls_control *message, const int *fds,
-                          unsigned count, bool waits);
+/** Send a message without waiting, with descriptors or NULL. 0, or an errno: EAGAIN if the other
+ *  side has not read enough. */
+int rsmd_tls_control_send(int socket, struct rsmd_tls_control *message,
+                          const struct rsm_packet_fds *fds);
 
 /** Receive one without waiting. 1; 0: there is none; -1: the other side has gone, or has sent what
- *  makes no sense. The descriptors are the caller's. A message that has lost descriptors, because
- *  this process has too many, has a count of 0. */
+ *  makes no sense. The descriptors are the caller's; NULL: none is expected. A message whose
+ *  descriptors this process has no room for comes without. */
 int rsmd_tls_control_receive(int socket, struct rsmd_tls_control *message,
-                             int fds[RSMD_TLS_FDS_MAX], unsigned *count);
+                             struct rsm_packet_fds *fds);

@@ -1,29 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rsm-tlsd: started by rsmd where rsm.conf has auth = tls, with the socket to it as
  * descriptor 3. */
-#include <fcntl.h>
 #include <openssl/rand.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <sys/syscall.h>
 
+#include "helper/program.h"
 #include "tls/tlsd.h"
-
-enum { CONTROL = 3 };
-
-/* Each connection takes two. */
-static void raise_limit(void)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-        return;
-    files.rlim_cur = files.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &files);
-}
 
 /* What opens files must have happened before the sandbox; no configuration of the host's library
  * weakens what this program asks for. */
@@ -38,20 +23,23 @@ static bool prepare_library(void)
 
 int main(void)
 {
-    static struct tlsd tlsd = {.control = {.fd = CONTROL}};
+    static struct tlsd tlsd = {.control = {.fd = RSM_HELPER_CONTROL}};
     struct epoll_event readable = {.events = EPOLLIN, .data.ptr = &tlsd.control};
-    struct stat status;
-    if (fstat(CONTROL, &status) != 0 || !S_ISSOCK(status.st_mode)) {
-        fputs("rsm-tlsd: rsmd starts this program where rsm.conf has auth = tls\n", stderr);
+    static const int calls[] = {
+        SYS_read, SYS_write, SYS_sendto, SYS_ppoll,
+#ifdef SYS_poll
+        SYS_poll,
+#endif
+    };
+    if (!rsm_helper_begin("rsm-tlsd", "where rsm.conf has auth = tls"))
         return 2;
-    }
-    (void)fcntl(CONTROL, F_SETFD, FD_CLOEXEC);
     (void)signal(SIGPIPE, SIG_IGN); /* the TLS library writes without MSG_NOSIGNAL */
-    raise_limit();
     snprintf(tlsd.text, sizeof tlsd.text, "the certificates have not been read yet");
     tlsd.epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (tlsd.epoll < 0 || epoll_ctl(tlsd.epoll, EPOLL_CTL_ADD, CONTROL, &readable) != 0 ||
-        !prepare_library() || !tlsd_sandbox_enter())
+    if (tlsd.epoll < 0 ||
+        epoll_ctl(tlsd.epoll, EPOLL_CTL_ADD, RSM_HELPER_CONTROL, &readable) != 0 ||
+        !prepare_library() ||
+        !rsm_helper_enter_sandbox("rsm-tlsd", calls, sizeof calls / sizeof calls[0]))
         return 1;
     tlsd_run(&tlsd);
     return 0;

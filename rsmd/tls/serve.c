@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The event loop of rsm-tlsd. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "tls/tlsd.h"
 
@@ -12,13 +12,23 @@ enum {
     MESSAGES_PER_TURN = 8, /* most of them are handshakes, which take time */
 };
 
+bool tlsd_report(const struct tlsd *tlsd, struct rsmd_tls_control *message)
+{
+    struct pollfd rsmd = {.fd = tlsd->control.fd, .events = POLLOUT};
+    int error;
+    while ((error = rsmd_tls_control_send(tlsd->control.fd, message, NULL)) == EAGAIN)
+        (void)poll(&rsmd, 1, -1);
+    return error == 0;
+}
+
 /* New files hold for new connections; if they are wrong the former ones stay. */
-static void load(struct tlsd *tlsd, uint32_t node, const int *fds, unsigned count)
+static void load(struct tlsd *tlsd, uint32_t node, const struct rsm_packet_fds *fds)
 {
     struct rsmd_tls_control loaded = {.type = RSMD_TLS_LOADED};
     SSL_CTX *fresh = NULL;
-    if (count == RSMD_TLS_FDS_MAX)
-        fresh = tlsd_load(fds, &tlsd_session_hooks, &loaded.node, &loaded.expires, loaded.text);
+    if (fds->count == RSMD_TLS_LOAD_FDS)
+        fresh =
+            tlsd_load(fds->fds, &tlsd_session_hooks, &loaded.node, &loaded.expires, loaded.text);
     else
         snprintf(loaded.text, sizeof loaded.text, "too many open descriptors");
     if (fresh != NULL && loaded.node != node) {
@@ -34,40 +44,40 @@ static void load(struct tlsd *tlsd, uint32_t node, const int *fds, unsigned coun
     } else if (tlsd->context == NULL) {
         snprintf(tlsd->text, sizeof tlsd->text, "%s", loaded.text);
     }
-    (void)rsmd_tls_control_send(tlsd->control.fd, &loaded, NULL, 0, true);
-    for (unsigned i = 0; i < count; i++)
-        close(fds[i]);
+    (void)tlsd_report(tlsd, &loaded);
 }
 
-static void start(struct tlsd *tlsd, const struct rsmd_tls_control *message, const int *fds,
-                  unsigned count)
+/* The descriptors become the session's. */
+static void start(struct tlsd *tlsd, const struct rsmd_tls_control *message,
+                  struct rsm_packet_fds *fds)
 {
-    enum { TCP, PLAIN, NEEDED };
+    enum { TCP, PLAIN };
     struct rsmd_tls_control failed = {.type = RSMD_TLS_FAILED, .id = message->id};
-    if (count == NEEDED) {
-        tlsd_session_start(tlsd, message, fds[TCP], fds[PLAIN]);
+    if (fds->count == RSMD_TLS_START_FDS) {
+        tlsd_session_start(tlsd, message, fds->fds[TCP], fds->fds[PLAIN]);
+        fds->count = 0;
         return;
     }
-    for (unsigned i = 0; i < count; i++)
-        close(fds[i]);
     snprintf(failed.text, sizeof failed.text, "rsm-tlsd has too many connections");
-    (void)rsmd_tls_control_send(tlsd->control.fd, &failed, NULL, 0, true);
+    (void)tlsd_report(tlsd, &failed);
 }
 
 /* False: rsmd has gone. */
 static bool take_messages(struct tlsd *tlsd)
 {
     struct rsmd_tls_control message;
-    int fds[RSMD_TLS_FDS_MAX], result = 1;
-    unsigned count;
+    struct rsm_packet_fds fds;
+    int result = 1;
     for (int i = 0; i < MESSAGES_PER_TURN && result > 0; i++) {
-        result = rsmd_tls_control_receive(tlsd->control.fd, &message, fds, &count);
+        result = rsmd_tls_control_receive(tlsd->control.fd, &message, &fds);
         if (result > 0 && message.type == RSMD_TLS_LOAD)
-            load(tlsd, message.node, fds, count);
+            load(tlsd, message.node, &fds);
         else if (result > 0 && message.type == RSMD_TLS_START)
-            start(tlsd, &message, fds, count);
+            start(tlsd, &message, &fds);
         else if (result > 0)
             return false; /* not what rsmd says */
+        if (result > 0)
+            rsm_packet_fds_close(&fds);
     }
     return result >= 0;
 }

@@ -34,7 +34,7 @@ static void report_failure(const struct tlsd *tlsd, uint64_t id, uint32_t node, 
 {
     struct rsmd_tls_control failed = {.type = RSMD_TLS_FAILED, .id = id, .node = node};
     snprintf(failed.text, sizeof failed.text, "%s", why);
-    (void)rsmd_tls_control_send(tlsd->control.fd, &failed, NULL, 0, true);
+    (void)tlsd_report(tlsd, &failed);
 }
 
 static void fail(const struct tlsd *tlsd, struct tlsd_session *session, const char *why)
@@ -173,7 +173,7 @@ static void report_ready(const struct tlsd *tlsd, struct tlsd_session *session)
                                      .node = tlsd_node_of(theirs),
                                      .expires = tlsd_expiry_of(theirs)};
     session->open = true;
-    if (rsmd_tls_control_send(tlsd->control.fd, &ready, NULL, 0, true) != 0)
+    if (!tlsd_report(tlsd, &ready))
         session->over = true;
 }
 

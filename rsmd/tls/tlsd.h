@@ -38,7 +38,7 @@ struct tlsd_hooks {
 };
 
 /** Read CA, certificate and key, from where the descriptors are. NULL: @p text says why. */
-SSL_CTX *tlsd_load(const int fds[RSMD_TLS_FDS_MAX], const struct tlsd_hooks *hooks, uint32_t *node,
+SSL_CTX *tlsd_load(const int fds[RSMD_TLS_LOAD_FDS], const struct tlsd_hooks *hooks, uint32_t *node,
                    uint64_t *expires, char text[RSMD_TLS_TEXT_MAX]);
 
 /* session.c:
@@ -104,7 +104,6 @@ extern const struct tlsd_hooks tlsd_session_hooks;
 /** Until rsmd has gone. */
 void tlsd_run(struct tlsd *tlsd);
 
-/* sandbox.c */
-
-/** Give up privileges and system calls. False: that failed, and a line says why. */
-bool tlsd_sandbox_enter(void);
+/** Send rsmd a message, and wait until it has read others if there are too many. False: it has
+ *  gone. */
+bool tlsd_report(const struct tlsd *tlsd, struct rsmd_tls_control *message);

@@ -2,7 +2,8 @@
 #include "sides.h"
 
 #include "agent.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
+#include "protocol/proto.h"
 #include "hosts.h"
 #include "process.h"
 

@@ -5,7 +5,7 @@
 #include <rsmapi.h>
 #include <sys/prctl.h>
 
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "parts.h"
 #include "process.h"
 

@@ -4,7 +4,7 @@
 #ifndef TESTS_FUZZ_DESCRIPTORS_H
 #define TESTS_FUZZ_DESCRIPTORS_H
 
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "input.h"
 
 /** How many descriptors this process has open. */

@@ -60,7 +60,7 @@ static unsigned fd_count_make(struct input *in)
     unsigned form = input_below(in, 32);
     if (form < 24)
         return 0;
-    return form == 31 ? RSM_PROTO_FDS_MAX : form - 24;
+    return form == 31 ? RSM_PACKET_FDS_MAX : form - 24;
 }
 
 static void send_request(struct client *client, struct input *in)

@@ -4,7 +4,8 @@
  * wrong ends that client alone: the other one is served with what it had. When the successor ends nothing
  * of the state is left: no descriptor, no segment, no byte of an account. */
 #include "check.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
+#include "protocol/proto.h"
 #include "descriptors.h"
 #include "fuzz.h"
 #include "loop.h"

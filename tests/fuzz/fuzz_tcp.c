@@ -81,7 +81,7 @@ static void prepare(void)
     CHECK(bind(listener, (struct sockaddr *)&place, sizeof place.sun_family) == 0); /* autobind */
     CHECK(getsockname(listener, (struct sockaddr *)&place, &length) == 0);
     CHECK(listen(listener, 8) == 0);
-    CHECK(tcp_control_send(control, &message, &listener, 1) == 0);
+    CHECK(tcp_control_send(control, &message, &(struct rsm_packet_fds){1, {listener}}) == 0);
     close(listener);
     turn();
 }
@@ -94,7 +94,8 @@ static void grant(uint32_t rights)
     message.piece[0].offset = PAGE;
     message.piece[0].length = SEGMENT;
     int fd = rsmcore_extent_memfd_share(memory, (rights & RSM_RIGHT_WRITE) != 0);
-    CHECK(fd >= 0 && tcp_control_send(control, &message, &fd, message.pieces) == 0);
+    const struct rsm_packet_fds fds = {.count = message.pieces, .fds = {fd}};
+    CHECK(fd >= 0 && tcp_control_send(control, &message, &fds) == 0);
     close(fd);
 }
 
@@ -143,10 +144,9 @@ static void drain(int fd)
 static void rsmd_reads(void)
 {
     struct tcp_control message;
-    int fds[RSM_OFFER_MAX_FDS];
-    unsigned count;
-    while (tcp_control_receive(control, &message, fds, &count) == 1)
-        CHECK(count == 0 && message.grant <= 1 && message.type >= TCP_CONTROL_SIGNALLED);
+    struct rsm_packet_fds fds;
+    while (tcp_control_receive(control, &message, &fds) == 1)
+        CHECK(fds.count == 0 && message.grant <= 1 && message.type >= TCP_CONTROL_SIGNALLED);
 }
 
 static bool is_whole(const uint8_t *from, size_t length)
@@ -180,7 +180,7 @@ static void try_stream(struct input *in)
         rsmd_reads();
     }
     struct tcp_control revoke = {.type = TCP_CONTROL_REVOKE, .grant = 1};
-    CHECK(tcp_control_send(control, &revoke, NULL, 0) == 0);
+    CHECK(tcp_control_send(control, &revoke, NULL) == 0);
     turn();
     rsmd_reads();
     CHECK(is_whole(mapped, PAGE) && is_whole(mapped + PAGE + SEGMENT, PAGE));

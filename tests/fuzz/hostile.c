@@ -133,7 +133,7 @@ static void lie_in_words(struct input *in, unsigned how, struct answer *answer)
         replace_descriptor(answer, descriptor_make(in, hostile.listeners[1]));
         break;
     case 5:
-        if (answer->fds.count < RSM_PROTO_FDS_MAX)
+        if (answer->fds.count < RSM_PACKET_FDS_MAX)
             answer->fds.fds[answer->fds.count++] = descriptor_make(in, hostile.listeners[1]);
         break;
     case 6:

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "check.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "protocol/proto.h"
 #include "descriptors.h"
 #include "node/generation_table.h"

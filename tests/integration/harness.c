@@ -5,7 +5,7 @@
 #include <grp.h>
 #include <sys/prctl.h>
 
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "protocol/runtime.h"
 #include "hosts.h"
 #include "process.h"

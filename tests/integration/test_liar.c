@@ -2,7 +2,7 @@
 /* A daemon that hands out memory which its clients must not map: the test is the daemon. */
 #include <sys/prctl.h>
 
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "protocol/proto.h"
 #include "protocol/sharedmem.h"
 #include "party.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Many at once, and daemons that end just when somebody comes. */
-#include "protocol/packet.h"
+#include "base/packet.h"
+#include "protocol/proto.h"
 #include "party.h"
 #include "process.h"
 

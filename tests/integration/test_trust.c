@@ -3,7 +3,8 @@
  * calls fail at once. */
 #include <sys/prctl.h>
 
-#include "protocol/packet.h"
+#include "base/packet.h"
+#include "protocol/proto.h"
 #include "party.h"
 #include "process.h"
 

@@ -107,10 +107,9 @@ bool trap_is(const char *name)
     return strcmp(trap, name) == 0;
 }
 
-/* What the engine asks for has no feature bit of its own; WP_UNPOPULATED came with it. */
 bool has_faultfd(bool for_system_calls)
 {
-    uint64_t wp_unpopulated = UINT64_C(1) << 13;
+    uint64_t wp_shared_memory = UINT64_C(1) << 12;
     int flags = O_CLOEXEC | O_NONBLOCK;
     int fd = (int)syscall(SYS_userfaultfd, flags | (for_system_calls ? 0 : UFFD_USER_MODE_ONLY));
     int device = for_system_calls && fd < 0 ? open("/dev/userfaultfd", O_RDWR | O_CLOEXEC) : -1;
@@ -118,7 +117,7 @@ bool has_faultfd(bool for_system_calls)
         fd = ioctl(device, USERFAULTFD_IOC_NEW, flags);
         close(device);
     }
-    struct uffdio_api api = {.api = UFFD_API, .features = wp_unpopulated};
+    struct uffdio_api api = {.api = UFFD_API, .features = wp_shared_memory};
     bool has = fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0;
     if (fd >= 0)
         close(fd);

@@ -112,6 +112,7 @@ sub read_script {
     for my $line (grep { /"\$litmus" / } split /\n/, $text) {
         my $mode = $line =~ /RSM_MAP_MODE=(\w+)/ ? $1 : 'auto';
         my $trap = $line =~ /RSM_MAP_TRAP=(\w+)/ ? $1 : 'signal';
+        $trap = 'thread' if $trap eq 'auto'; # on every kernel of the lab, for root
         my ($names) = $line =~ /"\$litmus" (.*?)(?:\|\||$)/;
         1 while $names =~ s/\$(\w+)/$list{$1} \/\/ die "$path: \$$1?\n"/e;
         $has{"verbs $mode $trap"}{$_} = 1 for split ' ', $names;

@@ -20,7 +20,7 @@
 #define TESTS_WIRE_WIRE_H
 
 #include "system.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "tests/unit/rsmd/peer.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "base/status.h"
 #include "protocol/trust.h"
 #include "rsm/rsm_common.h"

@@ -7,7 +7,7 @@
 #include "core/interrupt.h"
 #include "core/map.h"
 #include "core/records.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
 
 enum { RIGHTS = RSM_RIGHT_READ | RSM_RIGHT_WRITE };
 

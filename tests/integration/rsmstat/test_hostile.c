@@ -2,7 +2,8 @@
 /* A daemon that is stopped, or lies, neither holds rsmstat up nor drives it or the terminal. */
 #include <ctype.h>
 
-#include "protocol/packet.h"
+#include "base/packet.h"
+#include "protocol/proto.h"
 #include "party.h"
 #include "process.h"
 #include "run.h"
@@ -166,7 +167,7 @@ static int send_answer(int socket, enum lie lie, const struct rsm_msg *msg)
     NEED(length > 0);
     if (lie == LIE_GARBAGE)
         memset(buffer, 0xa5, length);
-    while (lie == LIE_DESCRIPTORS && fds.count < RSM_PROTO_FDS_MAX)
+    while (lie == LIE_DESCRIPTORS && fds.count < RSM_PACKET_FDS_MAX)
         fds.fds[fds.count++] = socket;
     int error = rsm_packet_send(socket, buffer, length, &fds, 0);
     NEED(error == 0 || error == -EPIPE || error == -ECONNRESET);

@@ -4,7 +4,7 @@
 
 #include "control/control.h"
 #include "base/log.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "protocol/runtime.h"
 
 enum {

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "protocol/environment.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "protocol/runtime.h"
 #include "protocol/trust.h"
 

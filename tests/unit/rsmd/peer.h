@@ -5,7 +5,7 @@
 #define TESTS_RSMD_PEER_H
 
 #include "cases.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "protocol/proto.h"
 #include "protocol/sharedmem.h"
 

@@ -5,7 +5,7 @@
 #include <sys/prctl.h>
 
 #include "cases.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "transport/generic.h"
 #include "transport/verbs/node/node.h"
 

@@ -3,12 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/codec.h"
-
-enum { FDS_BYTES = CMSG_SPACE(sizeof(int) * RSM_OFFER_MAX_FDS) };
 
 /* ------------------------------------------------------------------ the codec */
 
@@ -67,82 +63,44 @@ static bool pieces_make_sense(const struct tcp_control *message)
     return true;
 }
 
-bool tcp_control_decode(const uint8_t *bytes, size_t length, struct tcp_control *message)
+static bool decode(struct rsm_codec *codec, struct tcp_control *message)
 {
-    struct rsm_codec codec = rsm_decoder(bytes, length);
     memset(message, 0, sizeof *message);
-    walk(&codec, message);
-    return !codec.bad && codec.left == 0 && message->type > 0 &&
-           message->type < TCP_CONTROL_TYPES && message->count <= RSM_SIGNALS_MAX &&
+    walk(codec, message);
+    return !codec->bad && message->type > 0 && message->type < TCP_CONTROL_TYPES &&
+           message->count <= RSM_SIGNALS_MAX &&
            (message->rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) == 0 &&
            pieces_make_sense(message);
 }
 
+bool tcp_control_decode(const uint8_t *bytes, size_t length, struct tcp_control *message)
+{
+    struct rsm_codec codec = rsm_decoder(bytes, length);
+    return decode(&codec, message) && codec.left == 0;
+}
+
 /* ------------------------------------------------------------------ the socket */
 
-int tcp_control_send(int socket, struct tcp_control *message, const int *fds, unsigned count)
+_Static_assert(RSM_OFFER_MAX_FDS <= RSM_PACKET_FDS_MAX, "a grant is one packet");
+
+int tcp_control_send(int socket, struct tcp_control *message, const struct rsm_packet_fds *fds)
 {
     uint8_t bytes[TCP_CONTROL_MAX];
-    union {
-        struct cmsghdr head;
-        char room[FDS_BYTES];
-    } control;
-    struct iovec part = {bytes, tcp_control_encode(message, bytes)};
-    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
-    if (part.iov_len == 0 || count > RSM_OFFER_MAX_FDS)
-        return EINVAL;
-    if (count > 0) {
-        memset(&control, 0, sizeof control);
-        packet.msg_control = &control;
-        packet.msg_controllen = CMSG_SPACE(sizeof(int) * count);
-        control.head.cmsg_level = SOL_SOCKET;
-        control.head.cmsg_type = SCM_RIGHTS;
-        control.head.cmsg_len = CMSG_LEN(sizeof(int) * count);
-        memcpy(CMSG_DATA(&control.head), fds, sizeof(int) * count);
-    }
-    ssize_t sent;
-    do
-        sent = sendmsg(socket, &packet, MSG_DONTWAIT | MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
-    return sent >= 0 ? 0 : errno;
+    size_t length = tcp_control_encode(message, bytes);
+    return length != 0 ? -rsm_packet_send(socket, bytes, length, fds, 0) : EINVAL;
 }
 
-static unsigned take_descriptors(struct msghdr *packet, int *fds)
+int tcp_control_receive(int socket, struct tcp_control *message, struct rsm_packet_fds *fds)
 {
-    const struct cmsghdr *head = CMSG_FIRSTHDR(packet);
-    if (head == NULL || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+    uint8_t bytes[TCP_CONTROL_MAX] = {0};
+    ssize_t length = rsm_packet_receive(socket, bytes, sizeof bytes, fds, NULL);
+    struct rsm_codec whole = rsm_decoder(bytes, sizeof bytes);
+    if (length == -EAGAIN)
         return 0;
-    size_t bytes = head->cmsg_len - CMSG_LEN(0);
-    memcpy(fds, CMSG_DATA(head), bytes);
-    return (unsigned)(bytes / sizeof(int));
-}
-
-int tcp_control_receive(int socket, struct tcp_control *message, int fds[RSM_OFFER_MAX_FDS],
-                        unsigned *count)
-{
-    uint8_t bytes[TCP_CONTROL_MAX];
-    union {
-        struct cmsghdr head;
-        char room[FDS_BYTES];
-    } control;
-    struct iovec part = {bytes, sizeof bytes};
-    struct msghdr packet = {.msg_iov = &part,
-                            .msg_iovlen = 1,
-                            .msg_control = &control,
-                            .msg_controllen = sizeof control};
-    ssize_t got;
-    *count = 0;
-    do
-        got = recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    while (got < 0 && errno == EINTR);
-    if (got < 0)
-        return errno == EAGAIN ? 0 : -1;
-    *count = take_descriptors(&packet, fds);
-    bool well = got > 0 && (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
-                tcp_control_decode(bytes, (size_t)got, message);
-    for (unsigned i = 0; i < *count && !well; i++)
-        close(fds[i]);
-    if (!well)
-        *count = 0;
-    return well ? 1 : -1;
+    if ((length > 0 && tcp_control_decode(bytes, (size_t)length, message)) ||
+        (length == -EMFILE && decode(&whole, message)))
+        return 1;
+    if (fds != NULL)
+        rsm_packet_fds_close(fds);
+    return -1;
 }

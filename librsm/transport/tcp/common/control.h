@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/packet.h"
 #include "transport/tcp/common/wire.h"
 
 enum tcp_control_type {
@@ -56,11 +57,12 @@ struct tcp_control {
 size_t tcp_control_encode(struct tcp_control *message, uint8_t bytes[TCP_CONTROL_MAX]);
 bool tcp_control_decode(const uint8_t *bytes, size_t length, struct tcp_control *message);
 
-/** Send a message without waiting. 0, or an errno: EAGAIN if the other side has not read enough. */
-int tcp_control_send(int socket, struct tcp_control *message, const int *fds, unsigned count);
+/** Send a message without waiting, with descriptors or NULL. 0, or an errno: EAGAIN if the other
+ *  side has not read enough. */
+int tcp_control_send(int socket, struct tcp_control *message, const struct rsm_packet_fds *fds);
 
 /** Receive one without waiting. 1; 0: there is none; -1: the other side has gone, or has sent what
  *  makes no sense. The descriptors are the caller's, also those of a message that he did not
- *  expect. */
-int tcp_control_receive(int socket, struct tcp_control *message, int fds[RSM_OFFER_MAX_FDS],
-                        unsigned *count);
+ *  expect; NULL: none is expected. A message whose descriptors this process has no room for comes
+ *  without. */
+int tcp_control_receive(int socket, struct tcp_control *message, struct rsm_packet_fds *fds);

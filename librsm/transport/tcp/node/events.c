@@ -59,13 +59,13 @@ void tcp_node_dispatch(struct rsm_node_port *base, const struct rsm_node_upcalls
         eventfd_t unused;
         int fd = events[i].data.fd;
         if (fd == port->restart)
-            tcp_child_restart(port);
+            tcp_helper_restart(port);
         else if (fd == port->pending)
             (void)eventfd_read(port->pending, &unused);
-        else if (fd == port->child.process ||
-                 (fd == port->child.control && !tcp_messages_take(port)))
-            tcp_child_lost(port);
-        else if (fd == port->child.control && (events[i].events & EPOLLOUT) != 0)
+        else if (fd == port->helper.process ||
+                 (fd == port->helper.control && !tcp_messages_take(port)))
+            tcp_helper_lost(port);
+        else if (fd == port->helper.control && (events[i].events & EPOLLOUT) != 0)
             tcp_revokes_send(port);
     }
     struct tcp_node_offer *offer;
@@ -88,7 +88,7 @@ static enum rsm_status send_signals(struct rsm_node_port *base, struct rsm_node_
         return RSM_ST_UNREACHABLE;
     if (!offer->listens)
         return RSM_ST_UNSUPPORTED;
-    if (offer->under_way || tcp_control_send(port->child.control, &message, NULL, 0) != 0)
+    if (offer->under_way || tcp_control_send(port->helper.control, &message, NULL) != 0)
         return RSM_ST_BUSY;
     offer->under_way = true;
     return RSM_ST_OK;
@@ -107,7 +107,7 @@ static void collect_signals(struct rsm_node_port *base, struct rsm_node_offer *m
 {
     struct tcp_node_port *port = tcp_node_port_of(base);
     struct tcp_node_offer *offer = tcp_offer_of(made);
-    if (port->child.pid != 0)
+    if (port->helper.pid != 0)
         (void)tcp_messages_take(port); /* its end is found by dispatch() */
     *posted = offer->posted;
     offer->posted = (struct rsm_signals){0, false};

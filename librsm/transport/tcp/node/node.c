@@ -93,7 +93,7 @@ static void node_close(struct rsm_node_port *base)
 {
     struct tcp_node_port *port = tcp_node_port_of(base);
     const int fds[] = {port->listener, port->events, port->restart, port->pending};
-    tcp_child_end(port);
+    tcp_helper_end(port);
     for (unsigned i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -120,11 +120,11 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
     port->base.caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS | RSM_NODE_ANY_THREAD;
     port->page = (uint64_t)sysconf(_SC_PAGESIZE);
     port->listener = port->events = port->restart = port->pending = -1;
-    port->child = (struct tcp_child){.control = -1, .process = -1};
+    port->helper = RSM_HELPER_NONE;
     enum rsm_status status = RSM_ST_INVALID;
     if (tcp_options_read(info, &port->options)) {
         status = RSM_ST_NO_RESOURCES;
-        if (open_events(port) && open_listener(port, info) && tcp_child_start(port))
+        if (open_events(port) && open_listener(port, info) && tcp_helper_start(port))
             status = RSM_ST_OK;
     }
     if (status == RSM_ST_OK)

@@ -72,14 +72,10 @@ static void take_message(struct tcp_node_offer *offer, const struct tcp_control 
 bool tcp_messages_take(struct tcp_node_port *port)
 {
     struct tcp_control message;
-    int fds[RSM_OFFER_MAX_FDS];
-    unsigned count;
     for (;;) {
-        int got = tcp_control_receive(port->child.control, &message, fds, &count);
+        int got = tcp_control_receive(port->helper.control, &message, NULL);
         if (got <= 0)
             return got == 0;
-        while (count > 0)
-            close(fds[--count]);
         struct tcp_node_offer *offer = find(port, message.grant);
         if (offer == NULL)
             continue;
@@ -94,21 +90,19 @@ bool tcp_messages_take(struct tcp_node_port *port)
 static enum rsm_status send_grant(struct tcp_node_port *port, struct tcp_control *message,
                                   const struct rsm_extent_piece *pieces, unsigned count)
 {
-    int fds[RSM_OFFER_MAX_FDS];
-    unsigned made = 0;
+    struct rsm_packet_fds fds = {.count = 0};
     enum rsm_status status = RSM_ST_OK;
-    while (made < count && status == RSM_ST_OK) {
-        fds[made] = rsmcore_extent_memfd_share(pieces[made].extent->fd,
-                                               (message->rights & RSM_RIGHT_WRITE) != 0);
-        if (fds[made] < 0)
+    while (fds.count < count && status == RSM_ST_OK) {
+        int fd = rsmcore_extent_memfd_share(pieces[fds.count].extent->fd,
+                                            (message->rights & RSM_RIGHT_WRITE) != 0);
+        if (fd < 0)
             status = rsmcore_status_from_errno(errno);
         else
-            made++;
+            fds.fds[fds.count++] = fd;
     }
-    if (status == RSM_ST_OK && tcp_control_send(port->child.control, message, fds, count) != 0)
+    if (status == RSM_ST_OK && tcp_control_send(port->helper.control, message, &fds) != 0)
         status = RSM_ST_NO_RESOURCES;
-    while (made > 0)
-        close(fds[--made]);
+    rsm_packet_fds_close(&fds);
     return status;
 }
 
@@ -144,7 +138,7 @@ enum rsm_status tcp_node_offer(struct rsm_node_port *base, const struct rsm_exte
     if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0 ||
         !rsmcore_extent_pieces_are_inside(pieces, count, RSM_OFFER_MAX_FDS, port->page))
         return RSM_ST_INVALID;
-    if (port->child.pid == 0)
+    if (port->helper.pid == 0)
         return RSM_ST_UNREACHABLE;
     struct tcp_node_offer *granted = calloc(1, sizeof *granted);
     if (granted == NULL)
@@ -199,9 +193,9 @@ enum rsm_status tcp_node_offer_take(struct rsm_node_port *base,
 static bool send_revoke(struct tcp_node_port *port, uint64_t id, int64_t deadline)
 {
     struct tcp_control message = {.type = TCP_CONTROL_REVOKE, .grant = id};
-    struct pollfd writable = {.fd = port->child.control, .events = POLLOUT};
+    struct pollfd writable = {.fd = port->helper.control, .events = POLLOUT};
     int error;
-    while ((error = tcp_control_send(port->child.control, &message, NULL, 0)) == EAGAIN) {
+    while ((error = tcp_control_send(port->helper.control, &message, NULL)) == EAGAIN) {
         if (!tcp_messages_take(port) || rsm_deadline_has_passed(deadline))
             return false;
         (void)poll(&writable, 1, rsm_deadline_left_ms(deadline));
@@ -212,7 +206,7 @@ static bool send_revoke(struct tcp_node_port *port, uint64_t id, int64_t deadlin
 static bool await_revoked(struct tcp_node_port *port, const struct tcp_node_offer *offer,
                           int64_t deadline)
 {
-    struct pollfd readable = {.fd = port->child.control, .events = POLLIN};
+    struct pollfd readable = {.fd = port->helper.control, .events = POLLIN};
     while (offer->state == TCP_OFFER_OPEN) {
         if (!tcp_messages_take(port))
             return false;
@@ -243,7 +237,7 @@ void tcp_node_revoke(struct rsm_node_port *base, struct rsm_node_offer *made)
         offer->state != TCP_OFFER_OPEN ||
         ((sent || send_revoke(port, offer->id, deadline)) && await_revoked(port, offer, deadline));
     if (!ended && offer->state == TCP_OFFER_OPEN)
-        tcp_child_lost(port);
+        tcp_helper_lost(port);
     tcp_offer_free(port, offer);
 }
 
@@ -252,9 +246,9 @@ void tcp_node_revoke(struct rsm_node_port *base, struct rsm_node_offer *made)
 static void watch_control(struct tcp_node_port *port, bool full)
 {
     struct epoll_event events = {.events = full ? EPOLLIN | EPOLLOUT : EPOLLIN,
-                                 .data.fd = port->child.control};
-    if (port->child.pid != 0 && port->full != full)
-        (void)epoll_ctl(port->events, EPOLL_CTL_MOD, port->child.control, &events);
+                                 .data.fd = port->helper.control};
+    if (port->helper.pid != 0 && port->full != full)
+        (void)epoll_ctl(port->events, EPOLL_CTL_MOD, port->helper.control, &events);
     port->full = full;
 }
 
@@ -262,7 +256,7 @@ static void watch_control(struct tcp_node_port *port, bool full)
 static bool send_end(struct tcp_node_port *port, struct tcp_node_offer *offer)
 {
     struct tcp_control message = {.type = TCP_CONTROL_REVOKE, .grant = offer->id};
-    offer->unsent = tcp_control_send(port->child.control, &message, NULL, 0) == EAGAIN;
+    offer->unsent = tcp_control_send(port->helper.control, &message, NULL) == EAGAIN;
     return !offer->unsent;
 }
 

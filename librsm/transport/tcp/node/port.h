@@ -8,11 +8,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "helper/process.h"
 #include "rsm/transport.h"
 #include "transport/tcp/common/control.h"
 #include "transport/tcp/common/options.h"
@@ -35,24 +35,17 @@ struct tcp_node_offer {
     struct rsm_signals posted;
 };
 
-/** The process. */
-struct tcp_child {
-    pid_t pid;   /**< 0: it does not run */
-    int control; /**< -1 */
-    int process; /**< pidfd, -1 */
-    int64_t started_ns;
-};
-
 struct tcp_node_port {
     struct rsm_node_port base;
     struct tcp_options options;
     uint64_t page;
     int listener;
-    uint32_t port; /**< of the listener */
-    int events;    /**< epoll: what follows */
-    int restart;   /**< timer: start rsm-tcpd again */
-    int pending;   /**< eventfd: an offer has something to report */
-    struct tcp_child child;
+    uint32_t port;                 /**< of the listener */
+    int events;                    /**< epoll: what follows */
+    int restart;                   /**< timer: start rsm-tcpd again */
+    int pending;                   /**< eventfd: an offer has something to report */
+    struct rsm_helper helper;      /**< rsm-tcpd */
+    int64_t started_ns;            /**< when */
     struct tcp_node_offer *offers; /**< hash by id */
     bool full;                     /**< messages about revokes wait until rsm-tcpd reads */
     uint64_t last_id;
@@ -68,16 +61,16 @@ static inline struct tcp_node_offer *tcp_offer_of(struct rsm_node_offer *made)
     return RSM_CONTAINER_OF(made, struct tcp_node_offer, base);
 }
 
-/* ------------------------------------------------------------------ child.c */
+/* ------------------------------------------------------------------ helper.c */
 
 /** Start rsm-tcpd. False, with a line in the log: it does not start. */
-bool tcp_child_start(struct tcp_node_port *port);
-/** End it and wait for its end, which comes at once: none of its accesses happens afterwards. */
-void tcp_child_end(struct tcp_node_port *port);
+bool tcp_helper_start(struct tcp_node_port *port);
+/** Kill it and wait for its end: none of its accesses happens afterwards. */
+void tcp_helper_end(struct tcp_node_port *port);
 /** It has ended or is to be ended: all offers are lost, and it is started again. */
-void tcp_child_lost(struct tcp_node_port *port);
+void tcp_helper_lost(struct tcp_node_port *port);
 /** The timer has fired. */
-void tcp_child_restart(struct tcp_node_port *port);
+void tcp_helper_restart(struct tcp_node_port *port);
 
 /* ------------------------------------------------------------------ offer.c */
 

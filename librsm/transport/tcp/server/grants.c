@@ -89,8 +89,8 @@ void tcp_server_end(struct tcp_server *server)
 }
 
 /* A grant that cannot be mapped is lost at once: its importer finds none. */
-static void add_grant(struct tcp_server *server, const struct tcp_control *message, const int *fds,
-                      unsigned count)
+static void add_grant(struct tcp_server *server, const struct tcp_control *message,
+                      const struct rsm_packet_fds *fds)
 {
     struct tcp_grant *grant = calloc(1, sizeof *grant);
     if (grant == NULL || find(server, message->grant) != NULL) {
@@ -107,8 +107,8 @@ static void add_grant(struct tcp_server *server, const struct tcp_control *messa
         free(grant);
         return;
     }
-    bool well =
-        message->rights == 0 || (count == message->pieces && count > 0 && map(grant, message, fds));
+    bool well = message->rights == 0 ||
+                (fds->count == message->pieces && fds->count > 0 && map(grant, message, fds->fds));
     if (well)
         return;
     memset(grant->used, true, sizeof grant->used);
@@ -154,14 +154,14 @@ static void notify(struct tcp_server *server, const struct tcp_control *message)
 }
 
 /* The first message has the listening socket. */
-static void listen_at(struct tcp_server *server, const struct tcp_control *message, int *fds,
-                      unsigned *count)
+static void listen_at(struct tcp_server *server, const struct tcp_control *message,
+                      struct rsm_packet_fds *fds)
 {
-    if (server->listener >= 0 || *count != 1)
+    if (server->listener >= 0 || fds->count != 1)
         return;
     struct epoll_event readable = {.events = EPOLLIN, .data.ptr = &server->listener};
-    server->listener = fds[0];
-    *count = 0;
+    server->listener = fds->fds[0];
+    fds->count = 0;
     server->timeout_ms = message->timeout_ms;
     server->timeout_ns = message->timeout_ms * (int64_t)1000000;
     server->spin_ns = message->spin_us * (int64_t)1000;
@@ -172,23 +172,21 @@ static void listen_at(struct tcp_server *server, const struct tcp_control *messa
 bool tcp_server_take_messages(struct tcp_server *server)
 {
     for (unsigned i = 0; i < MESSAGES; i++) {
-        int fds[RSM_OFFER_MAX_FDS];
-        unsigned count;
+        struct rsm_packet_fds fds;
         struct tcp_control message;
-        int got = tcp_control_receive(server->control, &message, fds, &count);
+        int got = tcp_control_receive(server->control, &message, &fds);
         if (got <= 0)
             return got == 0;
         if (message.type == TCP_CONTROL_LISTEN)
-            listen_at(server, &message, fds, &count);
+            listen_at(server, &message, &fds);
         else if (message.type == TCP_CONTROL_GRANT)
-            add_grant(server, &message, fds, count);
+            add_grant(server, &message, &fds);
         else if (message.type == TCP_CONTROL_REVOKE)
             end_grant(server, message.grant);
         else if (message.type == TCP_CONTROL_NOTIFY)
             notify(server, &message);
         explicit_bzero(message.token, sizeof message.token);
-        for (unsigned k = 0; k < count; k++)
-            close(fds[k]);
+        rsm_packet_fds_close(&fds);
     }
     return true;
 }
@@ -210,7 +208,7 @@ static bool send_report(struct tcp_server *server, uint64_t id, uint32_t type,
         message.count = signals->count;
         message.coalesced = signals->coalesced;
     }
-    return tcp_control_send(server->control, &message, NULL, 0) == 0;
+    return tcp_control_send(server->control, &message, NULL) == 0;
 }
 
 /* Signals first: behind LOST rsmd revokes. */

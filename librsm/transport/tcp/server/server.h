@@ -176,9 +176,3 @@ void tcp_link_serve(struct tcp_server *server, struct tcp_link *link);
 /** Send signals of the exporter to the importer. */
 void tcp_link_notify(struct tcp_server *server, struct tcp_link *link,
                      const struct rsm_signals *signals);
-
-/* ------------------------------------------------------------------ sandbox.c */
-
-/** Give up what serving does not need: user, privileges, core dumps, system calls. False, with a
- *  line in the log: that was not possible. */
-bool tcp_sandbox_enter(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cases.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
 #include "node/generation_table.h"
 #include "node/memfd.h"
 

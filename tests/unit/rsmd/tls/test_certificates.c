@@ -72,15 +72,15 @@ static SSL_CTX *load(const char *ca, const char *certificate, const char *key, u
                      char text[RSMD_TLS_TEXT_MAX])
 {
     const char *const files[] = {ca, certificate, key};
-    int fds[RSMD_TLS_FDS_MAX];
+    int fds[RSMD_TLS_LOAD_FDS];
     uint64_t expires;
-    for (unsigned i = 0; i < RSMD_TLS_FDS_MAX; i++) {
+    for (unsigned i = 0; i < RSMD_TLS_LOAD_FDS; i++) {
         fds[i] = open(certificates_path(files[i]), O_RDONLY | O_CLOEXEC);
         assert_true(fds[i] >= 0);
     }
     *text = '\0';
     SSL_CTX *context = tlsd_load(fds, &none, node, &expires, text);
-    for (unsigned i = 0; i < RSMD_TLS_FDS_MAX; i++)
+    for (unsigned i = 0; i < RSMD_TLS_LOAD_FDS; i++)
         close(fds[i]);
     return context;
 }

@@ -3,8 +3,8 @@
 #include "cases.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -55,47 +55,69 @@ TEST_ALONE(what_is_no_message)
 /* Descriptors arrive, and neither side waits for the other. */
 TEST_ALONE(over_a_socket)
 {
-    int pair[2], fds[RSMD_TLS_FDS_MAX], error = 0;
-    unsigned count = 0, sent_count = 0;
+    int pair[2], error = 0;
+    unsigned sent_count = 0;
+    struct rsm_packet_fds fds;
     struct rsmd_tls_control sent = some, got;
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-    assert_int_equal(rsmd_tls_control_receive(pair[1], &got, fds, &count), 0);
-    assert_int_equal(rsmd_tls_control_send(pair[0], &sent, pair, 2, false), 0);
-    assert_int_equal(rsmd_tls_control_receive(pair[1], &got, fds, &count), 1);
-    assert_int_equal(count, 2);
-    for (unsigned i = 0; i < count; i++) {
-        assert_true((fcntl(fds[i], F_GETFD) & FD_CLOEXEC) != 0);
-        close(fds[i]);
-    }
+    const struct rsm_packet_fds both = {2, {pair[0], pair[1]}};
+    assert_int_equal(rsmd_tls_control_receive(pair[1], &got, &fds), 0);
+    assert_int_equal(rsmd_tls_control_send(pair[0], &sent, &both), 0);
+    assert_int_equal(rsmd_tls_control_receive(pair[1], &got, &fds), 1);
+    assert_int_equal(fds.count, 2);
+    rsm_packet_fds_close(&fds);
     while (error == 0 && sent_count++ < 1000000)
-        error = rsmd_tls_control_send(pair[0], &sent, NULL, 0, false);
+        error = rsmd_tls_control_send(pair[0], &sent, NULL);
     assert_int_equal(error, EAGAIN);
-    assert_int_equal(rsmd_tls_control_receive(pair[1], &got, fds, &count), 1);
-    assert_int_equal(rsmd_tls_control_send(pair[0], &sent, fds, RSMD_TLS_FDS_MAX + 1, false),
-                     EINVAL);
+    assert_int_equal(rsmd_tls_control_receive(pair[1], &got, NULL), 1);
     close(pair[0]);
-    while (rsmd_tls_control_receive(pair[1], &got, fds, &count) == 1)
+    while (rsmd_tls_control_receive(pair[1], &got, NULL) == 1)
         continue;
-    assert_int_equal(rsmd_tls_control_receive(pair[1], &got, fds, &count), -1);
+    assert_int_equal(rsmd_tls_control_receive(pair[1], &got, NULL), -1);
     close(pair[1]);
 }
 
 /* Of a message that makes no sense no descriptor is kept. */
 TEST_ALONE(descriptors_of_what_is_no_message_are_closed)
 {
-    int pair[2], fds[RSMD_TLS_FDS_MAX];
-    unsigned count = 7;
+    int pair[2];
+    struct rsm_packet_fds fds = {.count = 7};
     struct rsmd_tls_control sent = some, got;
     sent.type = RSMD_TLS_TYPES;
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    const struct rsm_packet_fds both = {2, {pair[0], pair[1]}};
     int next = dup(pair[0]);
     close(next);
-    assert_int_equal(rsmd_tls_control_send(pair[0], &sent, pair, 2, true), 0);
-    assert_int_equal(rsmd_tls_control_receive(pair[1], &got, fds, &count), -1);
-    assert_int_equal(count, 0);
+    assert_int_equal(rsmd_tls_control_send(pair[0], &sent, &both), 0);
+    assert_int_equal(rsmd_tls_control_receive(pair[1], &got, &fds), -1);
+    assert_int_equal(fds.count, 0);
     int again = dup(pair[0]);
     assert_int_equal(again, next);
     close(again);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/* A process that has no room for the descriptors learns what they were for. */
+TEST_ALONE(a_message_without_its_descriptors)
+{
+    int pair[2];
+    struct rlimit before, none;
+    struct rsm_packet_fds fds;
+    struct rsmd_tls_control sent = some, got;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    const struct rsm_packet_fds both = {2, {pair[0], pair[1]}};
+    assert_int_equal(rsmd_tls_control_send(pair[0], &sent, &both), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = (rlim_t)pair[1] + 1;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int result = rsmd_tls_control_receive(pair[1], &got, &fds);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(result, 1);
+    assert_int_equal(fds.count, 0);
+    assert_true(got.id == some.id);
+    assert_string_equal(got.text, some.text);
     close(pair[0]);
     close(pair[1]);
 }

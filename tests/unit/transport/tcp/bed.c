@@ -46,7 +46,8 @@ int bed_begin(void **state)
     make_memory(bed);
     int listener = listen_here(bed);
     struct tcp_control message = {.type = TCP_CONTROL_LISTEN, .timeout_ms = TIMEOUT_MS};
-    assert_int_equal(tcp_control_send(bed->control, &message, &listener, 1), 0);
+    assert_int_equal(
+        tcp_control_send(bed->control, &message, &(struct rsm_packet_fds){1, {listener}}), 0);
     close(listener);
     bed_turn(bed);
     assert_true(bed->server.listener >= 0);
@@ -79,7 +80,7 @@ void bed_turn(struct bed *bed)
 
 void bed_tell(struct bed *bed, struct tcp_control message)
 {
-    assert_int_equal(tcp_control_send(bed->control, &message, NULL, 0), 0);
+    assert_int_equal(tcp_control_send(bed->control, &message, NULL), 0);
     bed_turn(bed);
 }
 
@@ -92,19 +93,19 @@ void bed_grant(struct bed *bed, uint64_t id, uint32_t rights)
     message.piece[0].length = BED_BYTES;
     int fd = rsmcore_extent_memfd_share(bed->memory, (rights & RSM_RIGHT_WRITE) != 0);
     assert_true(fd >= 0);
-    assert_int_equal(tcp_control_send(bed->control, &message, &fd, message.pieces), 0);
+    const struct rsm_packet_fds fds = {.count = message.pieces, .fds = {fd}};
+    assert_int_equal(tcp_control_send(bed->control, &message, &fds), 0);
     close(fd);
 }
 
 struct tcp_control bed_told(struct bed *bed)
 {
     struct tcp_control message = {.type = 0};
-    int fds[RSM_OFFER_MAX_FDS];
-    unsigned count;
+    struct rsm_packet_fds fds = {.count = 0};
     bed_turn(bed);
-    int got = tcp_control_receive(bed->control, &message, fds, &count);
+    int got = tcp_control_receive(bed->control, &message, &fds);
     assert_true(got >= 0);
-    assert_int_equal(count, 0);
+    assert_int_equal(fds.count, 0);
     return got == 1 ? message : (struct tcp_control){.type = 0};
 }
 

@@ -50,20 +50,21 @@ static void nonsense_is_refused(void **state)
 static void descriptors_come_with_their_message(void **state)
 {
     struct tcp_control grant = grant_of(2), back;
-    int sockets[2], fds[RSM_OFFER_MAX_FDS];
-    unsigned count;
+    int sockets[2];
+    struct rsm_packet_fds fds;
     (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
-    assert_int_equal(tcp_control_receive(sockets[1], &back, fds, &count), 0);
-    assert_int_equal(tcp_control_send(sockets[0], &grant, sockets, 2), 0);
-    assert_int_equal(tcp_control_receive(sockets[1], &back, fds, &count), 1);
-    assert_int_equal(count, 2);
-    close(fds[0]);
-    close(fds[1]);
+    assert_int_equal(tcp_control_receive(sockets[1], &back, &fds), 0);
+    assert_int_equal(
+        tcp_control_send(sockets[0], &grant, &(struct rsm_packet_fds){2, {sockets[0], sockets[1]}}),
+        0);
+    assert_int_equal(tcp_control_receive(sockets[1], &back, &fds), 1);
+    assert_int_equal(fds.count, 2);
+    rsm_packet_fds_close(&fds);
     assert_int_equal(send(sockets[0], "?", 1, 0), 1);
-    assert_int_equal(tcp_control_receive(sockets[1], &back, fds, &count), -1);
+    assert_int_equal(tcp_control_receive(sockets[1], &back, &fds), -1);
     close(sockets[0]);
-    assert_int_equal(tcp_control_receive(sockets[1], &back, fds, &count), -1);
+    assert_int_equal(tcp_control_receive(sockets[1], &back, &fds), -1);
     close(sockets[1]);
 }
 

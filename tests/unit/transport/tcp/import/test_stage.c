@@ -212,7 +212,8 @@ STAGE_TEST(a_peer_that_stops_delays_nobody)
     int small = 1;
     pair_open(&stuck);
     pair_open(&other);
-    assert_int_equal(setsockopt(stuck.conn.channel.socket, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
+    assert_int_equal(
+        setsockopt(stuck.conn.channel.socket, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
     uint64_t sent = 0;
     while (collects() && sent < MANY && is_taken(&stuck))
         put_closely(&stuck, sent++);

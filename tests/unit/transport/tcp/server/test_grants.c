@@ -80,7 +80,7 @@ static void answers_wait_for_rsmd(void **state)
     enum { MANY = 2000 };
     for (uint64_t i = 1; i <= MANY; i++) {
         struct tcp_control message = {.type = TCP_CONTROL_REVOKE, .grant = i};
-        assert_int_equal(tcp_control_send(bed->control, &message, NULL, 0), 0);
+        assert_int_equal(tcp_control_send(bed->control, &message, NULL), 0);
         if (i % 64 == 0)
             bed_turn(bed);
     }
@@ -98,7 +98,7 @@ static void a_grant_that_cannot_be_mapped_is_lost(void **state)
     struct tcp_control message = {
         .type = TCP_CONTROL_GRANT, .grant = 1, .rights = READ_WRITE, .pieces = 1};
     message.piece[0].length = BED_BYTES;
-    assert_int_equal(tcp_control_send(bed->control, &message, NULL, 0), 0); /* no descriptor */
+    assert_int_equal(tcp_control_send(bed->control, &message, NULL), 0); /* no descriptor */
     assert_int_equal(bed_told(bed).type, TCP_CONTROL_LOST);
     refused(bed, 1, TCP_STREAM_DATA, 0);
 }

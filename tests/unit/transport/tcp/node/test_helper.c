@@ -89,9 +89,9 @@ static void end(struct host *host)
     NODE->close(host->port);
 }
 
-static pid_t child_of(const struct host *host)
+static pid_t helper_of(const struct host *host)
 {
-    return tcp_node_port_of(host->port)->child.pid;
+    return tcp_node_port_of(host->port)->helper.pid;
 }
 
 static bool works(struct rsm_conn *conn)
@@ -117,7 +117,7 @@ static void its_death_ends_its_connections_alone(void **state)
     begin(&hosts[1]);
     assert_true(works(hosts[0].conn) && works(hosts[1].conn));
     lost_count = 0;
-    pid_t before = child_of(&hosts[0]);
+    pid_t before = helper_of(&hosts[0]);
     kill(before, SIGKILL);
     await_lost(&hosts[0], 1, SECOND_MS);
     assert_ptr_equal(lost[0], hosts[0].made);
@@ -131,7 +131,7 @@ static void its_death_ends_its_connections_alone(void **state)
         assert_false(rsm_deadline_has_passed(deadline));
         dispatch_for(&hosts[0], 100);
     }
-    assert_int_not_equal(child_of(&hosts[0]), before);
+    assert_int_not_equal(helper_of(&hosts[0]), before);
     assert_true(works(hosts[0].conn));
     end(&hosts[0]);
     end(&hosts[1]);
@@ -144,7 +144,7 @@ static void it_is_killed_if_it_does_not_answer(void **state)
     (void)state;
     begin(&host);
     lost_count = 0;
-    pid_t before = child_of(&host);
+    pid_t before = helper_of(&host);
     kill(before, SIGSTOP);
     int64_t deadline = rsm_deadline(3 * SECOND_MS);
     NODE->revoke(host.port, host.made);
@@ -176,11 +176,11 @@ static void a_revoke_may_end_later(void **state)
     begin(&host);
     lost_count = 0;
     revoked = NULL;
-    kill(child_of(&host), SIGSTOP);
+    kill(helper_of(&host), SIGSTOP);
     assert_false(NODE->revoke_begin(host.port, host.made));
     dispatch_for(&host, 100);
     assert_null(revoked);
-    kill(child_of(&host), SIGCONT);
+    kill(helper_of(&host), SIGCONT);
     await_revoked(&host);
     assert_int_equal(lost_count, 0);
     assert_false(works(host.conn));
@@ -207,11 +207,11 @@ static void many_revokes_end_with_the_process(void **state)
         dispatch_for(&host, 0);
         lost_count = 0;
     }
-    kill(child_of(&host), SIGSTOP);
+    kill(helper_of(&host), SIGSTOP);
     for (unsigned i = 0; i < MANY; i++)
         (void)NODE->revoke_begin(host.port, made[i]);
     assert_true(tcp_node_port_of(host.port)->full);
-    kill(child_of(&host), SIGKILL);
+    kill(helper_of(&host), SIGKILL);
     unsigned count = 0;
     int64_t deadline = rsm_deadline(PATIENCE_MS);
     while (HASH_COUNT(tcp_node_port_of(host.port)->offers) > 1) {
@@ -274,7 +274,7 @@ static void it_has_given_up_what_it_does_not_need(void **state)
     struct host host;
     (void)state;
     begin(&host);
-    pid_t pid = child_of(&host);
+    pid_t pid = helper_of(&host);
     assert_int_equal(field_of(pid, "NoNewPrivs:", 10), 1);
     assert_true(geteuid() != 0 || field_of(pid, "Uid:", 10) != 0);
     assert_int_equal(field_of(pid, "CapEff:", 16), 0);

@@ -2,7 +2,7 @@
 #include "base/descriptor.h"
 #include "cases.h"
 
-#include "protocol/packet.h"
+#include "base/packet.h"
 
 static int ends[2];
 

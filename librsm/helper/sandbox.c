@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a mistake in serving could be used for is taken away before the first byte of an importer
- * arrives. */
 #include <errno.h>
 #include <grp.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pwd.h>
-#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "transport/tcp/server/server.h"
+#include "helper/program.h"
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -36,14 +34,12 @@
 
 /* ------------------------------------------------------------------ the user */
 
-/* Without the user that packages make, the uid is one that owns nothing. rsmd may run without the
- * privilege to change the user. rsm-tcpd then has rsmd's user, and what follows takes the rest. */
-static bool leave_root(void)
+static bool leave_root(const char *name)
 {
     enum { OVERFLOW_ID = 65534 };
     uid_t uid = OVERFLOW_ID;
     gid_t gid = OVERFLOW_ID;
-    const struct passwd *user = geteuid() == 0 ? getpwnam("rsm-tcpd") : NULL;
+    const struct passwd *user = geteuid() == 0 ? getpwnam(name) : NULL;
     if (geteuid() != 0)
         return true;
     if (user != NULL && user->pw_uid != 0) {
@@ -67,74 +63,96 @@ static bool leave_root(void)
 #else
 #define LOW_HALF 4
 #endif
-#define ALLOW         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-#define IF_CALL(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), ALLOW
 
-/* Those of the event loop, of the C library's allocator and of an end. Memory is never executed,
- * and nothing is opened: what is not listed fails with EPERM. */
-static bool restrict_calls(void)
+static const int loop_calls[] = {
+    SYS_recvfrom,      SYS_recvmsg,         SYS_sendmsg,      SYS_epoll_pwait,
+#ifdef SYS_epoll_wait
+    SYS_epoll_wait,
+#endif
+    SYS_epoll_ctl,     SYS_shutdown,        SYS_fcntl,        SYS_close,       SYS_munmap,
+    SYS_brk,           SYS_mremap,          SYS_madvise,      SYS_futex,       SYS_getrandom,
+    SYS_getpid, /* OpenSSL's random numbers: whether this is a child */
+    SYS_clock_gettime, SYS_restart_syscall, SYS_rt_sigreturn, SYS_exit,        SYS_exit_group,
+#ifdef __s390x__ /* its mmap has the arguments in memory, where a filter does not see them */
+    SYS_mmap,
+#endif
+};
+
+enum {
+    LOOP_CALLS = sizeof loop_calls / sizeof loop_calls[0],
+    FRAME = 16, /* instructions before and behind the calls, and more */
+    PROGRAM_MAX = 2 * (LOOP_CALLS + RSM_HELPER_CALLS_MAX) + FRAME,
+};
+
+struct program {
+    struct sock_filter steps[PROGRAM_MAX];
+    unsigned short length;
+};
+
+static void add(struct program *program, const struct sock_filter *steps, unsigned short count)
 {
-    struct sock_filter program[] = {
+    memcpy(program->steps + program->length, steps, count * sizeof *steps);
+    program->length = (unsigned short)(program->length + count);
+}
+
+static void allow(struct program *program, const int *calls, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct sock_filter steps[] = {
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        add(program, steps, 2);
+    }
+}
+
+static bool restrict_calls(const int *calls, size_t count)
+{
+    static const struct sock_filter head[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, WORD(arch)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, WORD(nr)),
-        IF_CALL(recvfrom),
-        IF_CALL(sendmsg),
-        IF_CALL(recvmsg),
-        IF_CALL(epoll_pwait),
-#ifdef SYS_epoll_wait
-        IF_CALL(epoll_wait),
-#endif
-        IF_CALL(epoll_ctl),
-        IF_CALL(accept4),
-        IF_CALL(shutdown),
-        IF_CALL(setsockopt),
-        IF_CALL(close),
-        IF_CALL(munmap),
-        IF_CALL(brk),
-        IF_CALL(mremap),
-        IF_CALL(madvise),
-        IF_CALL(fcntl),
-        IF_CALL(futex),
-        IF_CALL(getrandom),
-        IF_CALL(getpid), /* OpenSSL's random numbers: whether this is a child */
-        IF_CALL(clock_gettime),
-        IF_CALL(restart_syscall),
-        IF_CALL(rt_sigreturn),
-        IF_CALL(exit),
-        IF_CALL(exit_group),
-#ifdef __s390x__ /* its mmap has the arguments in memory, where a filter does not see them */
-        IF_CALL(mmap),
-#endif
+    };
+    static const struct sock_filter rest[] = {
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, WORD(args[2]) + LOW_HALF),
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        ALLOW,
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    const struct sock_fprog filter = {sizeof program / sizeof program[0], program};
+    struct program program = {.length = 0};
+    if (count > RSM_HELPER_CALLS_MAX) {
+        errno = E2BIG;
+        return false;
+    }
+    add(&program, head, sizeof head / sizeof head[0]);
+    allow(&program, loop_calls, LOOP_CALLS);
+    allow(&program, calls, count);
+    add(&program, rest, sizeof rest / sizeof rest[0]);
+    const struct sock_fprog filter = {program.length, program.steps};
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 #else
-static bool restrict_calls(void)
+static bool restrict_calls(const int *calls, size_t count)
 {
+    (void)calls, (void)count;
     return true;
 }
 #endif
 
-bool tcp_sandbox_enter(void)
+bool rsm_helper_enter_sandbox(const char *user, const int *calls, size_t count)
 {
     const struct rlimit none = {0, 0};
-    if (!leave_root())
+    if (!leave_root(user))
         return false;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
         setrlimit(RLIMIT_CORE, &none) != 0) {
         rsm_log_error("privileges cannot be given up: %s", strerror(errno));
         return false;
     }
-    if (restrict_calls() || errno == EINVAL) /* a kernel without filters */
+    if (restrict_calls(calls, count) || errno == EINVAL) /* a kernel without filters */
         return true;
     rsm_log_error("the filter of system calls: %s", strerror(errno));
     return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file Packets with descriptors over unix SOCK_SEQPACKET sockets, for library and daemon. */
+/** @file Packets with descriptors over unix SOCK_SEQPACKET sockets. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,12 +7,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "protocol/proto.h"
+enum { RSM_PACKET_FDS_MAX = 64 /* descriptors beside one packet */ };
 
 /** A received or to-be-sent packet's companions. */
 struct rsm_packet_fds {
     unsigned count;
-    int fds[RSM_PROTO_FDS_MAX];
+    int fds[RSM_PACKET_FDS_MAX];
 };
 
 /** What the kernel says of a packet's sender (SO_PASSCRED must be on to receive it). */
@@ -40,7 +40,8 @@ int rsm_packet_send(int socket, const void *bytes, size_t length, const struct r
  * @param sender  filled if not NULL.
  * @return length of the packet; 0 at end of file or for an empty packet, with no descriptors; a
  *         negative errno value: -EAGAIN when there is none, -EMSGSIZE when packet or descriptors
- *         were truncated, -EMFILE when this process has no descriptors left for those sent.
+ *         were truncated, -EMFILE when this process has no descriptors left for those sent: then
+ *         @p bytes has the packet, the rest of @p bytes is as before, and its length is lost.
  */
 ssize_t rsm_packet_receive(int socket, void *bytes, size_t capacity, struct rsm_packet_fds *fds,
                            struct rsm_packet_sender *sender);

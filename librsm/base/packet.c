@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/descriptor.h"
-#include "protocol/packet.h"
+#include "base/packet.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@ enum { SEND_ATTEMPTS = 4 };
 
 /* Room for the descriptors and for the credentials of one packet. */
 union packet_control {
-    char bytes[CMSG_SPACE(sizeof(int) * RSM_PROTO_FDS_MAX) + CMSG_SPACE(sizeof(struct ucred))];
+    char bytes[CMSG_SPACE(sizeof(int) * RSM_PACKET_FDS_MAX) + CMSG_SPACE(sizeof(struct ucred))];
     struct cmsghdr align;
 };
 
@@ -95,7 +95,7 @@ static int take_control(struct msghdr *header, struct rsm_packet_fds *fds,
             fd = rsmcore_fd_place(fd);
             if (fd < 0)
                 result = -EMFILE;
-            else if (fds->count == RSM_PROTO_FDS_MAX)
+            else if (fds->count == RSM_PACKET_FDS_MAX)
                 close(fd);
             else
                 fds->fds[fds->count++] = fd;
