@@ -8,12 +8,12 @@
  * under this id, by rsm_memseg_export_create() and rsm_memseg_export_publish(): it has memory,
  * access list and events of its own, and its program needs nothing of this header. A *writer*
  * connects to the group, and what it puts lands at the same offset in every member's copy, that of
- * its own node included. What members store to their own copies stays theirs.
+ * the local node included. What members store to their own copies stays theirs.
  *
- * A node joins a group by publishing the id and leaves it by unpublishing or destroying the segment,
- * or by its end, at any time. Writers find new members by themselves: within about 100 ms if they
- * call rsm_group_close_barrier() or rsm_group_event_wait() that often. A new member gets what is put
- * from then on, and nothing of what was put before.
+ * A node joins a group by publishing the id and leaves it by unpublishing or destroying the
+ * segment, or by its end, at any time. Writers find new members by themselves: within about 100 ms
+ * if they call rsm_group_close_barrier() or rsm_group_event_wait() that often. A new member gets
+ * what is put from then on, and nothing of what was put before.
  *
  * What one writer puts before an order or close barrier is in each copy before what it puts later.
  * Between writers there is no order, and between members no simultaneity.
@@ -95,8 +95,8 @@ int rsm_group_put(rsm_group_handle_t group, off_t offset, const void *data, size
 int rsm_group_order_barrier(rsm_group_handle_t group);
 
 /**
- * Wait until what was put is in every member's copy, for all members at once. A member that does not
- * answer costs the peer time-out, and leaves the group.
+ * Wait until what was put is in every member's copy, for all members at once. A member that does
+ * not answer costs the peer time-out, and leaves the group.
  *
  * @param[out] lacking  may be NULL. Of the members that something was put to since the last close
  *                      barrier of this handle, how many may lack some of it: because they could not
@@ -107,13 +107,12 @@ int rsm_group_order_barrier(rsm_group_handle_t group);
 int rsm_group_close_barrier(rsm_group_handle_t group, uint_t *lacking);
 
 /**
- * Post an event to every member, whose rsm_intr_signal_wait() on the segment takes it. A member that
- * gets it finds what was put before.
+ * Post an event to every member, whose rsm_intr_signal_wait() on the segment takes it. A member
+ * that gets it finds what was put before. A failure keeps the event from no other member.
  *
  * @param flags  0 or #RSM_SIGPOST_NO_ACCUMULATE, as in rsm_intr_signal_post().
  * @retval RSMERR_BAD_SEG_HNDL             @p group is NULL.
- * @retval RSMERR_CONN_ABORTED             a member was lost, or lacks earlier data, and does not get
- *                                         the event. All others do; the same is true of what follows.
+ * @retval RSMERR_CONN_ABORTED             a member was lost, or lacks earlier data.
  * @retval RSMERR_REMOTE_NODE_UNREACHABLE  a member's node does not answer.
  * @retval RSMERR_INSUFFICIENT_RESOURCES   no descriptor left.
  * @retval RSMERR_INSUFFICIENT_MEM         out of memory.

@@ -78,7 +78,7 @@ void rsmcore_group_disconnect(struct rsmcore_group *group)
 
 /* ------------------------------------------------------------------ data */
 
-/* Nobody's copy has it, although there are copies. */
+/* No copy has it, although there are copies. */
 static bool is_outside(const struct rsmcore_group *group, uint64_t offset, size_t length)
 {
     bool any = false;

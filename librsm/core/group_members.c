@@ -177,9 +177,8 @@ static void connect_to(struct rsmcore_group *group, struct group_node *node)
     enum rsm_status before = node->status;
     node->status = hold_place(group, node);
     if (node->status == RSM_ST_OK)
-        node->status =
-            rsmcore_import_connect(group->controller, node->node, group->space, group->segment_id,
-                                   RSM_RIGHT_WRITE, &node->import);
+        node->status = rsmcore_import_connect(group->controller, node->node, group->space,
+                                              group->segment_id, RSM_RIGHT_WRITE, &node->import);
     if (node->status == RSM_ST_OK) {
         node->pause = 0;
         node->barrier = rsmcore_barrier_open_for_calls(node->import);

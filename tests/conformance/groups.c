@@ -119,7 +119,8 @@ CONFORMANCE(F, 02, "a group without members can be written")
     OK(rsm_group_disconnect(group));
 }
 
-CONFORMANCE(F, 03, "a put lands in every copy, the writer's own included; a member's store does not")
+CONFORMANCE(F, 03,
+            "a put lands in every copy, the writer's own included; a member's store does not")
 {
     gather(2, 2);
     put64((off_t)PAGE + 8, 5);

@@ -14,9 +14,8 @@ enum {
     PATIENCE_MS = 30000,
 };
 
-#define CONFIGURATION                                                                              \
-    "[controller sci0]\ntransport = tcp\n[limits]\npeer-timeout-ms = 3000\n"
-#define ACCESS .acl_count = 2, .acl = {{1, 0666}, {2, 0666}}
+#define CONFIGURATION "[controller sci0]\ntransport = tcp\n[limits]\npeer-timeout-ms = 3000\n"
+#define ACCESS        .acl_count = 2, .acl = {{1, 0666}, {2, 0666}}
 
 static rsm_group_handle_t group;
 
@@ -75,7 +74,8 @@ static void begin(struct world *world, size_t length)
     writer = actor_start(world, 1);
     TELL_OK(neighbour, offer, .length = length, ACCESS);
     TELL_OK(member, offer, .length = length, ACCESS);
-    assert_int_equal(actor_run(writer, join_as_writer, &(struct order){0}, sizeof(struct order)), 0);
+    assert_int_equal(actor_run(writer, join_as_writer, &(struct order){0}, sizeof(struct order)),
+                     0);
     await_member(RSM_GROUP_JOINED);
 }
 

@@ -118,7 +118,8 @@ static void gather(struct world *world)
         TELL_OK(members[node], offer, .length = LENGTH);
     }
     writer = actor_start(world, 1);
-    assert_int_equal(actor_run(writer, join_as_writer, &(struct order){0}, sizeof(struct order)), 0);
+    assert_int_equal(actor_run(writer, join_as_writer, &(struct order){0}, sizeof(struct order)),
+                     0);
 }
 
 static struct order write_value(off_t offset, uint64_t value)
@@ -229,8 +230,7 @@ WORLD_TEST(test_daemons_stop)
     pid_t with = world_daemon(world, 3), without = world_daemon(world, 4);
     process_freeze(with);
     process_freeze(without);
-    struct order done =
-        party_ask(writer, write_on, (struct order){.timeout = STOPPED_MS / 3});
+    struct order done = party_ask(writer, write_on, (struct order){.timeout = STOPPED_MS / 3});
     assert_int_equal(done.length, 0);
     assert_true(done.offset < STOPPED_MS);
     for (unsigned node = 1; node <= NODES; node++)
@@ -269,7 +269,8 @@ SHARED_NODE_TEST(test_rights)
     struct actor *owner = actor_start_as(world, 1, UNPRIVILEGED_UID);
     writer = actor_start_as(world, 1, OTHER_UID);
     TELL_OK(owner, offer, .length = LENGTH, .acl_count = 1, .acl = {{1, 0644}});
-    assert_int_equal(actor_run(writer, join_as_writer, &(struct order){0}, sizeof(struct order)), 0);
+    assert_int_equal(actor_run(writer, join_as_writer, &(struct order){0}, sizeof(struct order)),
+                     0);
     struct order change = party_ask(writer, take_change, (struct order){.timeout = PATIENCE_MS});
     assert_int_equal(change.flags, RSM_GROUP_REFUSED);
     assert_int_equal(change.node, 1);

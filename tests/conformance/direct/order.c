@@ -169,40 +169,6 @@ DIRECT(23, "When put_complete() has returned, what was written is there",
     is_complete(write_and_say);
 }
 
-static void begin_and_say(struct importing *self)
-{
-    uint64_t data[512], back = 0;
-    NEED(self->ops->complete_begin != NULL);
-    for (unsigned round = 1; round <= COMPLETE_ROUNDS; round++) {
-        for (unsigned i = 0; i < 512; i++)
-            data[i] = round;
-        NEED_OK(self->ops->put(self->conn, 128, data, sizeof data));
-        self->ops->complete_begin(self->conn);
-        NEED_OK(self->ops->put(self->conn, self->size - sizeof data, data, sizeof data));
-        self->ops->complete_begin(self->conn);
-        if (round % 2 == 0)
-            NEED_OK(self->ops->get(self->conn, 128, &back, sizeof back));
-        NEED(back == round - round % 2);
-        NEED_OK(self->ops->put_elems(self->conn, 8, data, 8, 1));
-        NEED_OK(self->ops->complete(self->conn));
-        say_and_wait(round);
-    }
-}
-
-static void say_whether_it_has_complete_begin(struct importing *self)
-{
-    NEED(self->ops->complete_begin != NULL);
-}
-
-DIRECT(25, "When complete() has returned after complete_begin(), what was written is there",
-       "What was written after it counts, too.")
-{
-    struct stand *s = stand();
-    pid_t pid = honest(s, offered_to(s, READ_WRITE), say_whether_it_has_complete_begin, NULL);
-    APPLIES_IF(ending_of(pid, PATIENCE_MS) == ENDED_WELL, "the transport has no complete_begin()");
-    is_complete(begin_and_say);
-}
-
 /* ---------------------------------------------------------------- gets */
 
 enum { FRESH_ROUNDS = 400 };

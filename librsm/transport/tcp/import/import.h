@@ -70,16 +70,16 @@ struct tcp_conn {
     atomic_int broken; /**< enum rsm_status: what every further access gets */
     pthread_mutex_t lock;
     struct tcp_channel channel;
-    bool dirty;      /**< writes may be under way */
-    bool posted;     /**< and signals */
+    bool dirty;  /**< writes may be under way */
+    bool posted; /**< and signals */
     struct {
         bool waits;    /**< a FLUSH has been sent, and its answer has not been taken */
         bool posted;   /**< it also stands for signals */
         uint32_t id;   /**< of the FLUSH */
         int64_t until; /**< clock: when the answer is overdue */
     } asked;           /**< ... by tcp_complete_begin() */
-    uint32_t id;     /**< of the latest request that is answered */
-    uint64_t failed; /**< as the latest DONE says */
+    uint32_t id;       /**< of the latest request that is answered */
+    uint64_t failed;   /**< as the latest DONE says */
 
     int signals;              /**< epoll instance of signal_socket, -1: none yet */
     atomic_int signal_socket; /**< -1: not armed */

@@ -130,8 +130,7 @@ enum rsm_status tcp_stream_receive_until(const struct tcp_channel *channel,
             until = RSM_DEADLINE_NEVER;
             continue;
         }
-        int64_t deadline =
-            until != RSM_DEADLINE_NEVER ? until : rsm_deadline(options->timeout_ms);
+        int64_t deadline = until != RSM_DEADLINE_NEVER ? until : rsm_deadline(options->timeout_ms);
         enum rsm_status status = errno == EINTR    ? RSM_ST_OK
                                  : errno == EAGAIN ? await(channel->socket, POLLIN, deadline)
                                                    : status_of_stream(errno);
