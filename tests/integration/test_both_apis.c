@@ -90,6 +90,7 @@ static int use(struct both *both, uint64_t number)
     uint64_t back = 0;
     struct pollfd events;
     NEED(rsm_memseg_import_put64(both->imported, 8, &number, 1) == RSM_SUCCESS);
+    NEED(both->theirs != NULL);
     both->theirs[1] = ~number;
     SCIFlush(NULL, 0);
     NEED(rsm_memseg_import_get64(both->imported, 8, &back, 1) == RSM_SUCCESS);

@@ -79,16 +79,16 @@ bool tcp_messages_take(struct tcp_node_port *port);
 /** There is something to report. */
 void tcp_report_later(struct tcp_node_port *port);
 
-enum rsm_status tcp_node_offer(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+enum rsm_status tcp_node_offer(struct rsm_node_port *base, const struct rsm_extent_piece *pieces,
                                unsigned count, uint32_t rights, const struct rsm_importer *importer,
                                struct rsm_offer *offer, struct rsm_node_offer **made);
 /** An offer of a predecessor, whose rsm-tcpd has ended with it: it is reported as lost. */
-enum rsm_status tcp_node_offer_take(struct rsm_node_port *port,
+enum rsm_status tcp_node_offer_take(struct rsm_node_port *base,
                                     const struct rsm_extent_piece *pieces, unsigned count,
                                     uint32_t rights, const struct rsm_importer *importer,
                                     struct rsm_node_offer **made);
-void tcp_node_revoke(struct rsm_node_port *port, struct rsm_node_offer *made);
-bool tcp_node_revoke_begin(struct rsm_node_port *port, struct rsm_node_offer *made);
+void tcp_node_revoke(struct rsm_node_port *base, struct rsm_node_offer *made);
+bool tcp_node_revoke_begin(struct rsm_node_port *base, struct rsm_node_offer *made);
 /** rsm-tcpd reads again: send what waits. */
 void tcp_revokes_send(struct tcp_node_port *port);
 /** An offer has ended for everybody. */
@@ -97,6 +97,6 @@ void tcp_offer_free(struct tcp_node_port *port, struct tcp_node_offer *offer);
 /* ------------------------------------------------------------------ events.c */
 
 int tcp_node_event_fd(struct rsm_node_port *port);
-void tcp_node_dispatch(struct rsm_node_port *port, const struct rsm_node_upcalls *up,
+void tcp_node_dispatch(struct rsm_node_port *base, const struct rsm_node_upcalls *up,
                        void *context);
 extern const struct rsm_node_signal_ops tcp_node_signals;
