@@ -56,7 +56,7 @@ step "install the release before"
 ip link set lo up
 apt-get -qq update
 # What README's first steps need beside the packages: a compiler, and somebody who tries them.
-apt-get -qq install munge gcc >/dev/null
+apt-get -qq install munge gcc openssl >/dev/null
 useradd --create-home reader
 userdel --remove reader
 unowned >/tmp/before
@@ -167,6 +167,47 @@ systemctl restart rsmd
 lab_until 30 has_status '^node 1' || lab_fail "STATUS= is: $(status_text)"
 end_load "$at_restart"
 [ "$(/lab/programs/prog)" = legacy ] || lab_fail "no program works after a restart"
+
+# Another host, in a network name space: the service's links are encrypted by rsm-tlsd, which it starts as a user of its
+# own.
+step "links with TLS"
+ip netns add other
+ip link add tls1 type veth peer name tls2 netns other
+ip address add 10.99.7.1/24 dev tls1
+ip link set tls1 up
+ip -n other address add 10.99.7.2/24 dev tls2
+ip -n other link set tls2 up
+ip -n other link set lo up
+{
+    printf '[cluster]\nauth = tls\n[controller sci0]\ntransport = shm\n'
+    printf '[node 1]\nhost = %s\naddress = 10.99.7.1\n[node 2]\nhost = other\naddress = 10.99.7.2\n' "$(uname -n)"
+} >/etc/rsm/rsm.conf
+rsm-cert -d /etc/rsm/tls -c /etc/rsm/rsm.conf
+rsmd --check || lab_fail "rsmd --check refuses it"
+systemctl restart rsmd
+systemd-run --quiet --unit rsmd-other -p NetworkNamespacePath=/run/netns/other -p RuntimeDirectory=rsm-other \
+    rsmd --foreground --node=2 --runtime-dir=/run/rsm-other
+link_is_up() {
+    rsmstat --links --wide | grep -q '^2 .* up '
+}
+lab_until 30 link_is_up || {
+    journalctl --no-pager -n 30 -u rsmd -u rsmd-other
+    lab_fail "the link does not come up: $(rsmstat --links --wide)"
+}
+rsmstat --links --wide
+for pid in $(pgrep -x rsm-tlsd); do
+    echo "result: rsm-tlsd runs as $(ps -o user= -p "$pid"), seccomp $(sed -n 's/^Seccomp:[[:space:]]*//p' "/proc/$pid/status")"
+    [ "$(ps -o user:20= -p "$pid" | tr -d ' ')" = rsm-tlsd ] || lab_fail "rsm-tlsd runs as another user"
+    grep -q '^Seccomp:[[:space:]]*2' "/proc/$pid/status" || lab_fail "rsm-tlsd can make all system calls"
+    grep -q '^NoNewPrivs:[[:space:]]*1' "/proc/$pid/status" || lab_fail "rsm-tlsd can gain privileges"
+done
+[ "$(pgrep -xc rsm-tlsd)" -eq 2 ] || lab_fail "there are $(pgrep -xc rsm-tlsd) rsm-tlsd of two daemons"
+systemctl stop rsmd-other
+ip netns delete other
+rm -r /etc/rsm/tls
+printf '[controller sci0]\ntransport = shm\n' >/etc/rsm/rsm.conf
+systemctl restart rsmd
+lab_until 30 has_status '^node 1' || lab_fail "STATUS= is: $(status_text)"
 
 step "stop, and socket activation"
 start_load

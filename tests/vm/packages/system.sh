@@ -19,7 +19,7 @@ mirror=${RSM_MIRROR:-http://deb.debian.org/debian}
 release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 # What a host has before it gets librsm, and what doc/two-hosts.md tells to install beside librsm.
 host="systemd-sysv udev dbus kmod procps hostname iproute2 nftables openssh-server openssh-client iputils-ping"
-beside="munge ibverbs-providers rdma-core iproute2"
+beside="munge openssl ibverbs-providers rdma-core iproute2"
 
 missing() {
     echo "lab: not run: $*" >&2
@@ -74,7 +74,7 @@ make_system() {
     # The modules of a network host; not those of 4000 other devices.
     mkdir -p "$root/lib/modules/$kernel/kernel/drivers/net"
     for part in net lib crypto drivers/infiniband drivers/virtio drivers/block/virtio_blk.ko drivers/net/virtio_net.ko \
-        drivers/net/net_failover.ko arch/x86/crypto drivers/char/hw_random drivers/dca fs/autofs fs/configfs; do
+        drivers/net/net_failover.ko drivers/net/veth.ko arch/x86/crypto drivers/char/hw_random drivers/dca fs/autofs fs/configfs; do
         if [ -e "$modules/kernel/$part" ]; then
             (cd "$modules" && tar -c "kernel/$part") | tar -x -C "$root/lib/modules/$kernel"
         fi
