@@ -70,10 +70,12 @@ static bool has_ended(const struct rsm_helper *helper)
 bool rsm_helper_end(struct rsm_helper *helper, bool at_once)
 {
     bool ended = true;
+    if (at_once && helper->pid != 0) /* before it begins to end by itself */
+        kill(helper->pid, SIGKILL);
     if (helper->control >= 0)
         close(helper->control);
     if (helper->pid != 0) {
-        if (at_once || helper->process < 0 || !has_ended(helper))
+        if (!at_once && (helper->process < 0 || !has_ended(helper)))
             kill(helper->pid, SIGKILL);
         ended = has_ended(helper);
         while (ended && waitpid(helper->pid, NULL, 0) < 0 && errno == EINTR)
