@@ -60,6 +60,7 @@ static void free_conn(struct tcp_conn *conn)
     if (conn->channel.socket >= 0)
         tcp_stream_close(&conn->channel);
     pthread_mutex_destroy(&conn->stage.lock);
+    free(conn->stage.buffers);
     pthread_mutex_destroy(&conn->lock);
     explicit_bzero(conn->signal_token, sizeof conn->signal_token);
     free(conn);

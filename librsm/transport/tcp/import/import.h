@@ -43,17 +43,21 @@ struct tcp_port {
 
 enum { TCP_STAGED_PUT_MAX = 256, TCP_STAGE_BYTES = 4096 };
 
+struct tcp_stage_buffers {
+    uint8_t bytes[TCP_STAGE_BYTES];   /**< under the stage's lock */
+    uint8_t out[2 * TCP_STAGE_BYTES]; /**< under the connection's: what did not fit into the
+                                       *   socket, and all of `bytes` */
+};
+
 /** Small writes of a connection that have been collected. */
 struct tcp_stage {
     pthread_mutex_t lock; /**< of what follows; held for an instant */
     int64_t last_ns;      /**< when the latest small write was made */
     unsigned run;         /**< writes before it that followed each other closely */
     uint32_t used;
-    uint8_t bytes[TCP_STAGE_BYTES];
+    struct tcp_stage_buffers *buffers; /**< NULL: nothing has been collected so far */
 
-    /* Under the connection's lock: frames that go into the socket next. */
-    uint32_t out_begin, out_end;
-    uint8_t out[2 * TCP_STAGE_BYTES]; /**< what did not fit into the socket, and all of `bytes` */
+    uint32_t out_begin, out_end; /**< under the connection's lock: what goes into the socket next */
 };
 
 struct tcp_conn {

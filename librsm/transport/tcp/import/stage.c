@@ -7,6 +7,7 @@
  * The first writes of such a run go out by themselves. So neither a flag behind its data waits for
  * the thread, nor a write that answers another. With one processor nothing is collected.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <utlist.h>
@@ -59,7 +60,15 @@ static bool is_one_of_many(struct tcp_stage *stage, size_t length)
     int64_t now = rsm_clock_ns();
     stage->run = now - stage->last_ns < CLOSE_NS ? stage->run + 1 : 0;
     stage->last_ns = now;
-    return stage->run >= DIRECT && length <= sizeof stage->bytes - stage->used;
+    return stage->run >= DIRECT && length <= TCP_STAGE_BYTES - stage->used;
+}
+
+/* Under the stage's lock. Most connections never collect anything. */
+static bool has_buffers(struct tcp_stage *stage)
+{
+    if (stage->buffers == NULL)
+        stage->buffers = malloc(sizeof *stage->buffers);
+    return stage->buffers != NULL;
 }
 
 bool tcp_stage_add(struct tcp_conn *conn, const struct tcp_frame *frame, const void *payload)
@@ -72,10 +81,10 @@ bool tcp_stage_add(struct tcp_conn *conn, const struct tcp_frame *frame, const v
     tcp_frame_encode(frame, bytes);
     memcpy(bytes + TCP_FRAME_BYTES, payload, frame->length); /* may fault: no lock is held */
     pthread_mutex_lock(&stage->lock);
-    bool added = is_one_of_many(stage, length);
+    bool added = is_one_of_many(stage, length) && has_buffers(stage);
     bool first = added && stage->used == 0;
     if (added) {
-        memcpy(stage->bytes + stage->used, bytes, length);
+        memcpy(stage->buffers->bytes + stage->used, bytes, length);
         stage->used += (uint32_t)length;
     }
     pthread_mutex_unlock(&stage->lock);
@@ -99,16 +108,26 @@ void tcp_stage_sent_directly(struct tcp_conn *conn)
     pthread_mutex_unlock(&conn->stage.lock);
 }
 
+/* Under the connection's lock. */
+static struct iovec going_out(const struct tcp_stage *stage)
+{
+    size_t length = stage->out_end - stage->out_begin;
+    return length == 0 ? (struct iovec){NULL, 0}
+                       : (struct iovec){stage->buffers->out + stage->out_begin, length};
+}
+
 struct iovec tcp_stage_take(struct tcp_conn *conn)
 {
     struct tcp_stage *stage = &conn->stage;
     pthread_mutex_lock(&stage->lock);
-    memcpy(stage->out + stage->out_end, stage->bytes, stage->used);
-    stage->out_end += stage->used;
-    conn->dirty |= stage->used > 0;
-    stage->used = 0;
+    if (stage->used > 0) {
+        memcpy(stage->buffers->out + stage->out_end, stage->buffers->bytes, stage->used);
+        stage->out_end += stage->used;
+        conn->dirty = true;
+        stage->used = 0;
+    }
     pthread_mutex_unlock(&stage->lock);
-    return (struct iovec){stage->out + stage->out_begin, stage->out_end - stage->out_begin};
+    return going_out(stage);
 }
 
 void tcp_stage_taken(struct tcp_conn *conn)
@@ -122,7 +141,7 @@ void tcp_stage_taken(struct tcp_conn *conn)
 static void send_out(struct tcp_conn *conn)
 {
     struct tcp_stage *stage = &conn->stage;
-    struct iovec part = {stage->out + stage->out_begin, stage->out_end - stage->out_begin};
+    struct iovec part = going_out(stage);
     if (part.iov_len == 0)
         part = tcp_stage_take(conn);
     size_t left = part.iov_len;

@@ -228,9 +228,10 @@ static void a_changed_byte_ends_the_connection(void **state)
         begin(&world, SERVER ",encrypt=tls", "");
         assert_int_equal(join(&world), RSM_ST_OK);
         atomic_store(&world.relay->change, at);
-        (void)IMPORT->put(world.conn, 0, bytes, sizeof bytes);
+        /* The exporter's end may be closed while the put still sends: then the put itself fails. */
+        enum rsm_status status = IMPORT->put(world.conn, 0, bytes, sizeof bytes);
         (void)IMPORT->complete(world.conn);
-        assert_true(rsm_conn_failures(world.conn) > 0);
+        assert_true(status != RSM_ST_OK || rsm_conn_failures(world.conn) > 0);
         assert_int_equal(IMPORT->health(world.conn), RSM_ST_ABORTED);
         size_t landed = (size_t)at / 16384 * 16384; /* at most: records that were whole before */
         assert_memory_equal(world.segment + landed, zeros, sizeof zeros - landed);

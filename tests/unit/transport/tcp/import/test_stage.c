@@ -40,6 +40,7 @@ static void pair_close(struct pair *pair)
     tcp_sender_leave(&pair->conn);
     pthread_mutex_destroy(&pair->conn.lock);
     pthread_mutex_destroy(&pair->conn.stage.lock);
+    free(pair->conn.stage.buffers);
     close(pair->conn.channel.socket);
     close(pair->peer);
 }
