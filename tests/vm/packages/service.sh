@@ -188,7 +188,7 @@ systemctl restart rsmd
 systemd-run --quiet --unit rsmd-other -p NetworkNamespacePath=/run/netns/other -p RuntimeDirectory=rsm-other \
     rsmd --foreground --node=2 --runtime-dir=/run/rsm-other
 link_is_up() {
-    rsmstat --links --wide | grep -q '^2 .* up '
+    rsmstat --links --wide | grep -q '^ *2 .* up '
 }
 lab_until 30 link_is_up || {
     journalctl --no-pager -n 30 -u rsmd -u rsmd-other
