@@ -12,11 +12,19 @@
 #include "base/log.h"
 #include "conf/address.h"
 #include "conf/interface.h"
+#include "members/members.h"
 #include "node/controllers.h"
 #include "cluster/munge.h"
 #include "cluster/tls.h"
 
 enum { WHY_MAX = 1024 };
+
+/* What the source has answered while a file is checked. */
+struct checked_members {
+    const struct rsmd_options *options;
+    struct rsmd_conf_members asked;
+    struct rsmd_members found;
+};
 
 /* Read up to `capacity` bytes; -1 with errno. */
 static ssize_t read_all(int fd, char *text, size_t capacity)
@@ -71,8 +79,25 @@ static char *read_text(int fd, const char *path, size_t *length, char *why, size
     return NULL;
 }
 
+/* Add the members to what the file has. A file with mistakes is not asked for. */
+static bool add_members(struct rsmd_conf *conf, const char *path,
+                        const struct rsmd_conf_finder *finder, struct rsmd_conf_errors *errors,
+                        char *why, size_t why_size)
+{
+    char reason[RSMD_MEMBERS_WHY_BYTES] = "";
+    if (conf->members.source == RSMD_NODES_FILE || errors->count > 0)
+        return true;
+    const struct rsmd_members *found = finder->find(finder->context, &conf->members, reason);
+    if (found != NULL)
+        rsmd_conf_add_members(conf, found->list, found->count, errors);
+    else if (reason[0] != '\0')
+        snprintf(why, why_size, "%s:%u: %s", path, conf->members.line, reason);
+    return found != NULL || reason[0] == '\0';
+}
+
 bool rsmd_conf_examine(struct rsmd_conf *conf, const char *path, bool optional,
-                       struct rsmd_conf_errors *errors, bool *there, char *why, size_t why_size)
+                       const struct rsmd_conf_finder *finder, struct rsmd_conf_errors *errors,
+                       bool *there, char *why, size_t why_size)
 {
     rsmd_conf_defaults(conf);
     errors->count = 0;
@@ -91,17 +116,21 @@ bool rsmd_conf_examine(struct rsmd_conf *conf, const char *path, bool optional,
         return false;
     rsmd_conf_parse_all(conf, text, length, errors);
     free(text);
+    if (!add_members(conf, path, finder, errors, why, why_size)) {
+        rsmd_conf_free(conf);
+        return false;
+    }
     rsmd_controllers_check(conf, errors);
     check_auth(conf, errors);
     return true;
 }
 
-bool rsmd_conf_read(struct rsmd_conf *conf, const char *path, bool optional, char *why,
-                    size_t why_size)
+bool rsmd_conf_read(struct rsmd_conf *conf, const char *path, bool optional,
+                    const struct rsmd_conf_finder *finder, char *why, size_t why_size)
 {
     struct rsmd_conf_errors errors;
     bool there;
-    if (!rsmd_conf_examine(conf, path, optional, &errors, &there, why, why_size))
+    if (!rsmd_conf_examine(conf, path, optional, finder, &errors, &there, why, why_size))
         return false;
     if (errors.count == 0)
         return true;
@@ -173,6 +202,11 @@ uint32_t rsmd_conf_own_node(const struct rsmd_conf *conf, uint32_t wanted, const
 const char *rsmd_conf_path(const struct rsmd_options *options)
 {
     return options->config != NULL ? options->config : RSM_CONFIG_DIR "/rsm.conf";
+}
+
+const char *rsmd_runtime_directory(const struct rsmd_options *options)
+{
+    return options->runtime_dir != NULL ? options->runtime_dir : RSM_SYSTEM_RUNTIME_DIR;
 }
 
 bool rsmd_options_trust(const struct rsmd_conf *conf, const struct rsmd_options *options, char *why,
@@ -297,6 +331,27 @@ static void report_interfaces(const struct rsmd_conf *conf, const struct rsmd_op
     }
 }
 
+/* What the source answers now; a successor of a running daemon is content with what is kept. */
+static const struct rsmd_members *find_members(void *context, const struct rsmd_conf_members *rules,
+                                               char *why)
+{
+    struct checked_members *checked = context;
+    const char *directory = rsmd_runtime_directory(checked->options);
+    checked->asked = *rules;
+    if (checked->options->take_over != 0 && rsmd_members_kept(directory, rules, &checked->found))
+        return &checked->found;
+    return rsmd_members_ask(rules, &checked->found, why) ? &checked->found : NULL;
+}
+
+static void report_members(const struct checked_members *checked)
+{
+    char source[RSM_PROTO_NAME_MAX + 8];
+    if (checked->found.count == 0)
+        return;
+    rsmd_members_source_text(&checked->asked, source, sizeof source);
+    printf("%s: nodes: %u\n", source, checked->found.count);
+}
+
 int rsmd_check(const struct rsmd_options *options)
 {
     const char *path = rsmd_conf_path(options);
@@ -304,20 +359,25 @@ int rsmd_check(const struct rsmd_options *options)
     struct rsmd_conf_errors *errors = calloc(1, sizeof *errors);
     char why[WHY_MAX] = "out of memory";
     bool there = false;
+    struct checked_members checked = {.options = options};
+    const struct rsmd_conf_finder finder = {find_members, &checked};
     rsmcore_log_to(ignore, RSMCORE_LOG_ERROR);
-    bool good =
-        conf != NULL && errors != NULL &&
-        rsmd_conf_examine(conf, path, options->config == NULL, errors, &there, why, sizeof why);
+    bool good = conf != NULL && errors != NULL &&
+                rsmd_conf_examine(conf, path, options->config == NULL, &finder, errors, &there, why,
+                                  sizeof why);
     if (good) {
         good = judge(conf, errors, options);
-        if (good && options->take_over == 0)
+        if (good && options->take_over == 0) {
+            report_members(&checked);
             report_interfaces(conf, options);
+        }
         rsmd_conf_free(conf);
     } else {
         fprintf(stderr, "%s\n", why);
     }
     if (good)
         printf(there ? "%s: ok\n" : "%s: ok: it is not there, so the defaults are used\n", path);
+    rsmd_members_free(&checked.found);
     free(conf);
     free(errors);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;

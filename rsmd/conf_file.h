@@ -5,13 +5,27 @@
 #include "conf/conf.h"
 #include "conf/options.h"
 
+struct rsmd_members;
+
+/** Find the members that belong to a configuration. @return NULL: there are none; if @p why, of
+ *  RSMD_MEMBERS_WHY_BYTES, is not empty, that is an error. What is returned is valid until the
+ *  configuration has been read. */
+typedef const struct rsmd_members *
+rsmd_conf_find_members(void *context, const struct rsmd_conf_members *rules, char *why);
+
+/** Who finds them; called only for a file that names a source. */
+struct rsmd_conf_finder {
+    rsmd_conf_find_members *find;
+    void *context;
+};
+
 /**
  * Read and check a configuration file: syntax, and that its transports are installed.
  * @param optional  a missing file means the defaults.
  * @param why       receives "FILE:LINE: what was expected", or why it cannot be read.
  */
-bool rsmd_conf_read(struct rsmd_conf *conf, const char *path, bool optional, char *why,
-                    size_t why_size);
+bool rsmd_conf_read(struct rsmd_conf *conf, const char *path, bool optional,
+                    const struct rsmd_conf_finder *finder, char *why, size_t why_size);
 
 /**
  * The same, but find all errors.
@@ -20,7 +34,8 @@ bool rsmd_conf_read(struct rsmd_conf *conf, const char *path, bool optional, cha
  * @return false: it cannot be read; @p why has the reason, and nothing is to be freed.
  */
 bool rsmd_conf_examine(struct rsmd_conf *conf, const char *path, bool optional,
-                       struct rsmd_conf_errors *errors, bool *there, char *why, size_t why_size);
+                       const struct rsmd_conf_finder *finder, struct rsmd_conf_errors *errors,
+                       bool *there, char *why, size_t why_size);
 
 /**
  * Whether a daemon that serves several users may use this: links to other nodes need
@@ -44,6 +59,9 @@ uint32_t rsmd_conf_own_node(const struct rsmd_conf *conf, uint32_t wanted, const
 
 /** The name of the configuration file, as given. */
 const char *rsmd_conf_path(const struct rsmd_options *options);
+
+/** The runtime directory, as given. */
+const char *rsmd_runtime_directory(const struct rsmd_options *options);
 
 /** Whether a daemon with these options may use a configuration; else @p why has the line and the
  *  reason. */

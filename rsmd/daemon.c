@@ -15,6 +15,7 @@
 #include "handover/handover.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "members/members.h"
 #include "remote/remote.h"
 #include "server/connection.h"
 #include "server/instance_lock.h"
@@ -42,19 +43,35 @@ struct daemon {
     struct rsmd_server server;
     char config[PATH_MAX];         /* absolute name of rsm.conf */
     struct rsmd_handover received; /* from a predecessor */
-    bool in_order;                 /* at the end: all threads are idle */
-    char why[WHY_MAX];             /* the start failed */
+    struct rsmd_members first;     /* of the start; then they are refresh's */
+    struct rsmd_members_refresh *refresh;
+    bool in_order;     /* at the end: all threads are idle */
+    char why[WHY_MAX]; /* the start failed */
 };
 
-static bool read_configuration(struct rsmd_conf *conf, const struct rsmd_options *options,
-                               char *why)
+/* The first ones: a daemon without is none of the cluster. */
+static const struct rsmd_members *find_first(void *context, const struct rsmd_conf_members *rules,
+                                             char *why)
 {
+    struct daemon *d = context;
+    if (!rsmd_members_first(rsmd_runtime_directory(d->options), rules, &d->first, why))
+        return NULL;
+    if (*why != '\0')
+        rsm_log_warning("%s", why);
+    return &d->first;
+}
+
+static bool read_configuration(struct daemon *d)
+{
+    const struct rsmd_options *options = d->options;
+    const struct rsmd_conf_finder finder = {find_first, d};
     /* An embedded node is for a user without any configuration. */
     if (options->embedded && options->config == NULL) {
-        rsmd_conf_defaults(conf);
+        rsmd_conf_defaults(&d->conf);
         return true;
     }
-    return rsmd_conf_read(conf, rsmd_conf_path(options), options->config == NULL, why, WHY_MAX);
+    return rsmd_conf_read(&d->conf, rsmd_conf_path(options), options->config == NULL, &finder,
+                          d->why, WHY_MAX);
 }
 
 /* Whether the daemon serves several users, who must not act for each other. */
@@ -74,8 +91,7 @@ __attribute__((format(printf, 2, 3))) static bool fail(struct daemon *d, const c
 
 static bool prepare_runtime(struct daemon *d)
 {
-    const char *directory =
-        d->options->runtime_dir != NULL ? d->options->runtime_dir : RSM_SYSTEM_RUNTIME_DIR;
+    const char *directory = rsmd_runtime_directory(d->options);
     struct rsmcore_runtime *runtime = &d->runtime;
     if (strlen(directory) >= sizeof runtime->directory)
         return fail(d, "runtime directory %s: expected a name of at most %zu characters", directory,
@@ -296,6 +312,68 @@ end_node:
     return false;
 }
 
+/* ------------------------------------------------------------------ members */
+
+/* d->conf and the node's own copy share the nodes, whose table may have been moved. */
+static void share_nodes(struct daemon *d)
+{
+    d->conf.nodes = d->node.conf.nodes;
+    d->conf.node_count = d->node.conf.node_count;
+}
+
+/* The nodes as they would be: those of the file, and these. */
+static bool with_members(const struct daemon *d, const struct rsmd_members *members,
+                         struct rsmd_conf *fresh, char *why)
+{
+    const struct rsmd_conf *conf = &d->node.conf;
+    struct rsmd_conf_errors errors = {.count = 0};
+    rsmd_conf_defaults(fresh);
+    fresh->auth = conf->auth;
+    fresh->auth_line = conf->auth_line;
+    fresh->insecure = conf->insecure;
+    fresh->members = conf->members;
+    for (uint32_t i = 0; i < conf->node_count; i++)
+        if (!conf->nodes[i]->member && rsmd_conf_add_node(fresh, conf->nodes[i]) == NULL)
+            rsmd_conf_errors_add(&errors, 0, "out of memory");
+    rsmd_conf_add_members(fresh, members->list, members->count, &errors);
+    if (errors.count > 0)
+        snprintf(why, RSMD_MEMBERS_WHY_BYTES, "%.500s", errors.list[0].text);
+    return errors.count == 0 && rsmd_options_trust(fresh, d->options, why, RSMD_MEMBERS_WHY_BYTES);
+}
+
+/* The source has a new answer. */
+static bool take_members(void *context, const struct rsmd_members *members, char *why)
+{
+    struct daemon *d = context;
+    char source[RSM_PROTO_NAME_MAX + 8];
+    struct rsmd_conf *fresh = calloc(1, sizeof *fresh);
+    bool good = fresh != NULL && with_members(d, members, fresh, why);
+    if (fresh == NULL)
+        snprintf(why, RSMD_MEMBERS_WHY_BYTES, "out of memory");
+    if (good) {
+        rsmd_members_source_text(&d->node.conf.members, source, sizeof source);
+        rsmd_reload_nodes(&d->server, fresh, source);
+        share_nodes(d);
+        rsmd_members_keep(d->runtime.directory, &d->node.conf.members, members);
+        report_state(&d->node);
+    }
+    if (fresh != NULL)
+        rsmd_conf_free(fresh);
+    free(fresh);
+    return good;
+}
+
+static void watch_members(struct daemon *d)
+{
+    const struct rsmd_conf_members *rules = &d->conf.members;
+    if (d->first.count > 0)
+        rsmd_members_keep(d->runtime.directory, rules, &d->first);
+    d->refresh = rsmd_members_refresh_start(d->server.base, rules, &d->first, take_members, d);
+    if (d->refresh == NULL)
+        rsm_log_error("changes of the members are not noticed before a restart: out of memory");
+    rsmd_members_free(&d->first);
+}
+
 /* ------------------------------------------------------------------ SIGHUP */
 
 static void notify_reloading(void)
@@ -308,20 +386,29 @@ static void notify_reloading(void)
     rsmd_notify(state);
 }
 
-/* Read the configuration again. A file with errors changes nothing. */
+/* Those of the latest answer; a source that is new has none yet. */
+static const struct rsmd_members *find_current(void *context, const struct rsmd_conf_members *rules,
+                                               char *why)
+{
+    const struct daemon *d = context;
+    *why = '\0';
+    return rsmd_members_current(d->refresh, rules);
+}
+
+/* Read the configuration again, and ask for the members. A file with errors changes nothing. */
 static void reload(void *context)
 {
     struct daemon *d = context;
+    const struct rsmd_conf_finder finder = {find_current, d};
     char why[WHY_MAX] = "out of memory";
     struct rsmd_conf *fresh = calloc(1, sizeof *fresh);
     notify_reloading();
     if (fresh != NULL &&
-        rsmd_conf_read(fresh, d->config, d->options->config == NULL, why, WHY_MAX) &&
+        rsmd_conf_read(fresh, d->config, d->options->config == NULL, &finder, why, WHY_MAX) &&
         rsmd_options_trust(fresh, d->options, why, WHY_MAX)) {
         rsmd_reload(&d->server, fresh, d->config);
-        /* The two share the nodes. */
-        d->conf.nodes = d->node.conf.nodes;
-        d->conf.node_count = d->node.conf.node_count;
+        share_nodes(d);
+        rsmd_members_refresh_now(d->refresh, &fresh->members);
     } else {
         rsm_log_error("the configuration stays as it is: %s", why);
     }
@@ -385,10 +472,12 @@ static void serve(struct daemon *d)
         report_state(&d->node);
         d->server.reload = reload;
         d->server.reload_context = d;
+        watch_members(d);
     }
     d->server.may_be_replaced = managed;
     d->server.keeps_state = managed && d->options->keep_state;
     serve_until_end(d);
+    rsmd_members_refresh_end(d->refresh);
     if (managed && !d->server.stored)
         rsmd_notify("STOPPING=1");
     rsm_log_info("node %u ends", d->runtime.node);
@@ -401,7 +490,7 @@ static void serve(struct daemon *d)
  * another daemon has this node, or is to have it. */
 static bool prepare(struct daemon *d)
 {
-    if (!note_config(d) || !read_configuration(&d->conf, d->options, d->why))
+    if (!note_config(d) || !read_configuration(d))
         return false;
     if (!rsmd_options_trust(&d->conf, d->options, d->why, WHY_MAX))
         return false;
@@ -462,6 +551,7 @@ int rsmd_run(const struct rsmd_options *options)
     } else if (!started) {
         rsmd_start_not_needed(options->ready_fd);
     }
+    rsmd_members_free(&d->first);
     rsmd_conf_free(&d->conf);
     free(d);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;

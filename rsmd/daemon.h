@@ -16,3 +16,7 @@ int rsmd_run(const struct rsmd_options *options);
  * @param path   of the file, for the log.
  */
 void rsmd_reload(struct rsmd_server *server, const struct rsmd_conf *fresh, const char *path);
+
+/** Apply changed nodes alone. @p source is who has named them, for the log. */
+void rsmd_reload_nodes(struct rsmd_server *server, const struct rsmd_conf *fresh,
+                       const char *source);

@@ -38,13 +38,36 @@ static void keep_removed(struct reload *r, const char *kind, const char *name)
     r->kept++;
 }
 
+/* Whether a node of another host has another address now, and no link that is up. */
+static bool moves(const struct reload *r, const struct rsmd_conf_node *old,
+                  const struct rsmd_conf_node *now)
+{
+    enum rsmd_link_state state = rsmd_cluster_state(r->node->cluster, old->id, NULL);
+    return now->address[0] != '\0' &&
+           (strcmp(old->address, now->address) != 0 || old->port != now->port) &&
+           (state == RSMD_LINK_DOWN || state == RSMD_LINK_STARTING);
+}
+
+static void move(struct reload *r, struct rsmd_conf_node *old, const struct rsmd_conf_node *now)
+{
+    memcpy(old->address, now->address, sizeof old->address);
+    old->port = now->port;
+    old->address_line = now->address_line;
+    rsmd_cluster_moved(r->node->cluster, old->id);
+    rsm_log_info("node %u is at %s, port %u, now", (unsigned)old->id, old->address,
+                 (unsigned)old->port);
+    r->added++;
+}
+
 static void compare_node(struct reload *r, struct rsmd_conf_node *old,
                          const struct rsmd_conf_node *now)
 {
     char which[32], port[8];
     snprintf(which, sizeof which, "node %u", (unsigned)old->id);
     snprintf(port, sizeof port, "%u", (unsigned)old->port);
-    if (strcmp(old->address, now->address) != 0)
+    if (moves(r, old, now))
+        move(r, old, now);
+    else if (strcmp(old->address, now->address) != 0)
         keep(r, now->address_line != 0 ? now->address_line : now->line, "address", which,
              old->address);
     else if (old->port != now->port)
@@ -53,6 +76,7 @@ static void compare_node(struct reload *r, struct rsmd_conf_node *old,
         keep(r, now->line, "socket", which, old->socket);
     memcpy(old->host, now->host, sizeof old->host);
     memcpy(old->names, now->names, sizeof old->names);
+    old->member = now->member;
     old->line = now->line;
 }
 
@@ -225,6 +249,7 @@ static void take_cluster(struct reload *r)
     if (strcmp(conf->munge_socket, r->fresh->munge_socket) != 0)
         keep(r, r->fresh->auth_line, "munge-socket", "", conf->munge_socket);
     conf->insecure = r->fresh->insecure;
+    conf->members = r->fresh->members;
     memcpy(conf->tls_ca, r->fresh->tls_ca, sizeof conf->tls_ca);
     memcpy(conf->tls_certificate, r->fresh->tls_certificate, sizeof conf->tls_certificate);
     memcpy(conf->tls_key, r->fresh->tls_key, sizeof conf->tls_key);
@@ -254,6 +279,16 @@ static void take_maps(struct reload *r)
         keep(r, 0, "lend-userfaultfd", "", conf->lend_userfaultfd ? "yes" : "no");
     memcpy(conf->maps, r->fresh->maps, sizeof conf->maps);
     conf->map_count = r->fresh->map_count;
+}
+
+void rsmd_reload_nodes(struct rsmd_server *server, const struct rsmd_conf *fresh,
+                       const char *source)
+{
+    struct reload r = {.server = server, .node = server->node, .fresh = fresh, .path = source};
+    take_nodes(&r);
+    r.node->topology.generation++;
+    rsm_log_info("%s has answered anew: %u added or moved, %u not taken over", source, r.added,
+                 r.kept);
 }
 
 void rsmd_reload(struct rsmd_server *server, const struct rsmd_conf *fresh, const char *path)

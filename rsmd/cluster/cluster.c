@@ -201,6 +201,13 @@ bool rsmd_cluster_add(struct rsmd_cluster *cluster, const struct rsmd_conf_node 
     return true; /* the link itself exists */
 }
 
+void rsmd_cluster_moved(struct rsmd_cluster *cluster, uint32_t node)
+{
+    struct rsmd_link *link = rsmd_link_to(cluster, node);
+    if (link != NULL)
+        rsmd_link_moved(link);
+}
+
 void rsmd_cluster_reload(struct rsmd_cluster *cluster)
 {
     if (cluster != NULL && cluster->tls != NULL)

@@ -54,6 +54,9 @@ void rsmd_cluster_set_same_host(struct rsmd_cluster *cluster,
  */
 bool rsmd_cluster_add(struct rsmd_cluster *cluster, const struct rsmd_conf_node *node);
 
+/** The address of a node, whose link is not up, has changed in the configuration. */
+void rsmd_cluster_moved(struct rsmd_cluster *cluster, uint32_t node);
+
 /** The configuration was read again: read certificates again, for connections that come from now
  *  on. @p cluster may be NULL. */
 void rsmd_cluster_reload(struct rsmd_cluster *cluster);

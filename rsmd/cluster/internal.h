@@ -353,6 +353,9 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn);
 void rsmd_link_note(struct rsmd_link *link, const char *why);
 /** Keep it without logging. */
 void rsmd_link_remember(struct rsmd_link *link, const char *why);
+/** Its node is elsewhere now: what was known of the former address is forgotten. */
+void rsmd_link_moved(struct rsmd_link *link);
+
 /** Whether an address is known as one of the node's. Starts the look-up of a name for the next
  *  time, once in RSMD_ADDRESSES_KEPT_MS. */
 bool rsmd_link_has_address(struct rsmd_link *link, const struct rsmd_address *address);

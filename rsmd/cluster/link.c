@@ -66,6 +66,16 @@ bool rsmd_link_has_address(struct rsmd_link *link, const struct rsmd_address *ad
     return link->known != NULL && rsmd_addresses_have(link->known, address);
 }
 
+void rsmd_link_moved(struct rsmd_link *link)
+{
+    rsmd_resolve_cancel(link->asked);
+    link->asked = NULL;
+    link->asked_at = 0;
+    free(link->known);
+    link->known = NULL;
+    link->address = 0;
+}
+
 /* ------------------------------------------------------------------ the next attempt */
 
 /* Milliseconds to the next attempt. Jitter spreads the attempts of nodes that lost their links at

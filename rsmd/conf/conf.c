@@ -329,6 +329,7 @@ void rsmd_conf_parse_all(struct rsmd_conf *conf, const char *text, size_t length
         rsmd_conf_fail_at(&p, (unsigned)result, "expected key = value, a [section] or a comment");
     else if (result < 0)
         rsmd_conf_fail(&p, "out of memory");
+    (void)rsmd_conf_settle_members(&p);
     rsmd_conf_settle_addresses(&p);
     if (errors->count == 0)
         (void)rsmd_conf_settle_auth(&p);

@@ -29,6 +29,22 @@ struct rsmd_conf_node {
     uint16_t port;
     unsigned address_line;
     char names[RSM_PROTO_NAME_MAX]; /* of its adapters, in their order, with blanks in between */
+    bool member;                    /* the source has named it, and no section */
+};
+
+/** Where nodes without a section of their own come from. */
+enum rsmd_conf_source {
+    RSMD_NODES_FILE, /* there are none */
+    RSMD_NODES_DNS,  /* the SRV records of a name */
+    RSMD_NODES_EXEC, /* what a program prints */
+};
+
+struct rsmd_conf_members {
+    enum rsmd_conf_source source;
+    unsigned line;
+    char name[RSM_PROTO_NAME_MAX]; /* of the records, or the path of the program */
+    uint32_t prefix;               /* bits: a node's id is the rest of its address; 0: it is not */
+    unsigned prefix_line;
 };
 
 /** How the rsmds of two hosts authenticate each other. */
@@ -67,6 +83,7 @@ struct rsmd_conf {
     uint32_t max_user_share;       /* percent of each limit that one user may take */
     uint32_t peer_timeout_ms;
     bool lend_userfaultfd; /* clients get /dev/userfaultfd */
+    struct rsmd_conf_members members;
     enum rsmd_conf_auth auth;
     unsigned auth_line;                    /* 0: not given */
     bool insecure;                         /* auth = none is permitted even where root runs rsmd */
@@ -134,6 +151,18 @@ const struct rsmd_conf_controller *rsmd_conf_adapter(const struct rsmd_conf *con
 /** Add a copy of another configuration's node, whose id is not there yet. NULL: no memory. */
 struct rsmd_conf_node *rsmd_conf_add_node(struct rsmd_conf *conf,
                                           const struct rsmd_conf_node *like);
+
+/**
+ * Add the nodes that the source has named. A node with a section of its own is not changed. The
+ * whole is judged anew: no two nodes have one address, and nodes of other hosts authenticate.
+ * @param errors  receives what is wrong, at the line of `nodes =`.
+ */
+void rsmd_conf_add_members(struct rsmd_conf *conf, const struct rsmd_conf_node *list,
+                           unsigned count, struct rsmd_conf_errors *errors);
+
+/** Whether two configurations ask the same source in the same way. */
+bool rsmd_conf_same_source(const struct rsmd_conf_members *one,
+                           const struct rsmd_conf_members *other);
 
 /** Whether any node has an address, so that there are links to keep. */
 bool rsmd_conf_has_address(const struct rsmd_conf *conf);

@@ -118,6 +118,8 @@ const struct rsmd_conf_key rsmd_conf_cluster_keys[] = {
     {.name = "tls-ca", .set = set_tls_ca},
     {.name = "tls-certificate", .set = set_tls_certificate},
     {.name = "tls-key", .set = set_tls_key},
+    {.name = "nodes", .set = rsmd_conf_set_nodes},
+    {.name = "node-ids", .set = rsmd_conf_set_node_ids},
     {.name = NULL}};
 
 /* ------------------------------------------------------------------ sections */

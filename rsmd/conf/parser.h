@@ -63,6 +63,13 @@ void rsmd_conf_settle_addresses(struct rsmd_conf_parser *p);
 /** Check that nodes on the network authenticate. */
 bool rsmd_conf_settle_auth(struct rsmd_conf_parser *p);
 
+/* ---- conf_members.c: nodes that have no sections */
+
+bool rsmd_conf_set_nodes(struct rsmd_conf_parser *p, const char *value);
+bool rsmd_conf_set_node_ids(struct rsmd_conf_parser *p, const char *value);
+/** Check that there is a source where there is a rule for its nodes. */
+bool rsmd_conf_settle_members(struct rsmd_conf_parser *p);
+
 /* ---- conf_controllers.c: [controller NAME] and [map NAME] */
 
 extern const struct rsmd_conf_key rsmd_conf_controller_keys[];
