@@ -71,7 +71,8 @@ static const struct {
     {"[cluster]\nmunge-socket = munge.socket\n", 2,
      "expected an absolute path of at most 107 characters after munge-socket ="},
     {"[cluster]\nport = 3\n", 2,
-     "expected one of the keys auth, munge-socket, insecure, tls-ca, tls-certificate, tls-key"},
+     "expected one of the keys auth, munge-socket, insecure, tls-ca, tls-certificate, tls-key, "
+     "nodes, node-ids"},
     {"[node 1]\nhost = a\naddress = 127.0.0.1:90\n[node 2]\nhost = b\naddress = 127.0.0.1:90\n", 6,
      "expected another address or port: node 1 has this one in line 3"},
     {"[node 1]\nhost = a\naddress = Alpha\n[node 2]\nhost = b\naddress = alpha:9247\n", 6,
