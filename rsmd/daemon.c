@@ -321,46 +321,16 @@ static void share_nodes(struct daemon *d)
     d->conf.node_count = d->node.conf.node_count;
 }
 
-/* The nodes as they would be: those of the file, and these. */
-static bool with_members(const struct daemon *d, const struct rsmd_members *members,
-                         struct rsmd_conf *fresh, char *why)
-{
-    const struct rsmd_conf *conf = &d->node.conf;
-    struct rsmd_conf_errors errors = {.count = 0};
-    rsmd_conf_defaults(fresh);
-    fresh->auth = conf->auth;
-    fresh->auth_line = conf->auth_line;
-    fresh->insecure = conf->insecure;
-    fresh->members = conf->members;
-    for (uint32_t i = 0; i < conf->node_count; i++)
-        if (!conf->nodes[i]->member && rsmd_conf_add_node(fresh, conf->nodes[i]) == NULL)
-            rsmd_conf_errors_add(&errors, 0, "out of memory");
-    rsmd_conf_add_members(fresh, members->list, members->count, &errors);
-    if (errors.count > 0)
-        snprintf(why, RSMD_MEMBERS_WHY_BYTES, "%.500s", errors.list[0].text);
-    return errors.count == 0 && rsmd_options_trust(fresh, d->options, why, RSMD_MEMBERS_WHY_BYTES);
-}
-
 /* The source has a new answer. */
 static bool take_members(void *context, const struct rsmd_members *members, char *why)
 {
     struct daemon *d = context;
-    char source[RSM_PROTO_NAME_MAX + 8];
-    struct rsmd_conf *fresh = calloc(1, sizeof *fresh);
-    bool good = fresh != NULL && with_members(d, members, fresh, why);
-    if (fresh == NULL)
-        snprintf(why, RSMD_MEMBERS_WHY_BYTES, "out of memory");
-    if (good) {
-        rsmd_members_source_text(&d->node.conf.members, source, sizeof source);
-        rsmd_reload_nodes(&d->server, fresh, source);
-        share_nodes(d);
-        rsmd_members_keep(d->runtime.directory, &d->node.conf.members, members);
-        report_state(&d->node);
-    }
-    if (fresh != NULL)
-        rsmd_conf_free(fresh);
-    free(fresh);
-    return good;
+    if (!rsmd_reload_members(&d->server, d->options, members, why))
+        return false;
+    share_nodes(d);
+    rsmd_members_keep(d->runtime.directory, &d->node.conf.members, members);
+    report_state(&d->node);
+    return true;
 }
 
 static void watch_members(struct daemon *d)
@@ -477,13 +447,14 @@ static void serve(struct daemon *d)
     d->server.may_be_replaced = managed;
     d->server.keeps_state = managed && d->options->keep_state;
     serve_until_end(d);
-    rsmd_members_refresh_end(d->refresh);
+    bool idle = rsmd_members_refresh_end(d->refresh);
     if (managed && !d->server.stored)
         rsmd_notify("STOPPING=1");
     rsm_log_info("node %u ends", d->runtime.node);
     d->in_order = rsmd_server_end(&d->server, &d->instance);
     if (d->in_order)
         rsmd_node_end(&d->node);
+    d->in_order = d->in_order && idle;
 }
 
 /* Read and check the configuration and take the lock. False: d->why has the reason; it is empty if

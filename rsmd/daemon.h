@@ -3,6 +3,7 @@
 #pragma once
 
 #include "conf/options.h"
+#include "members/members.h"
 #include "server/server.h"
 
 /** Run the daemon until it ends. Returns the exit status. */
@@ -17,6 +18,9 @@ int rsmd_run(const struct rsmd_options *options);
  */
 void rsmd_reload(struct rsmd_server *server, const struct rsmd_conf *fresh, const char *path);
 
-/** Apply changed nodes alone. @p source is who has named them, for the log. */
-void rsmd_reload_nodes(struct rsmd_server *server, const struct rsmd_conf *fresh,
-                       const char *source);
+/**
+ * Apply what the source of members has answered: to the nodes without sections alone.
+ * @return false: it is refused, and @p why, of RSMD_MEMBERS_WHY_BYTES, has the reason.
+ */
+bool rsmd_reload_members(struct rsmd_server *server, const struct rsmd_options *options,
+                         const struct rsmd_members *members, char *why);

@@ -2,11 +2,13 @@
 #include "daemon.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "cluster/cluster.h"
 #include "common/tables.h"
+#include "conf_file.h"
 #include "node/controllers.h"
 #include "node/fabric.h"
 
@@ -281,14 +283,47 @@ static void take_maps(struct reload *r)
     conf->map_count = r->fresh->map_count;
 }
 
-void rsmd_reload_nodes(struct rsmd_server *server, const struct rsmd_conf *fresh,
-                       const char *source)
+/* The nodes as they would be: those of the file, and these. */
+static bool with_members(const struct rsmd_node *node, const struct rsmd_options *options,
+                         const struct rsmd_members *members, struct rsmd_conf *fresh, char *why)
 {
+    const struct rsmd_conf *conf = &node->conf;
+    struct rsmd_conf_errors errors = {.count = 0};
+    rsmd_conf_defaults(fresh);
+    fresh->auth = conf->auth;
+    fresh->auth_line = conf->auth_line;
+    fresh->insecure = conf->insecure;
+    fresh->members = conf->members;
+    for (uint32_t i = 0; i < conf->node_count; i++)
+        if (!conf->nodes[i]->member && rsmd_conf_add_node(fresh, conf->nodes[i]) == NULL)
+            rsmd_conf_errors_add(&errors, 0, "out of memory");
+    rsmd_conf_add_members(fresh, members->list, members->count, &errors);
+    if (errors.count > 0)
+        snprintf(why, RSMD_MEMBERS_WHY_BYTES, "%.500s", errors.list[0].text);
+    return errors.count == 0 && rsmd_options_trust(fresh, options, why, RSMD_MEMBERS_WHY_BYTES);
+}
+
+bool rsmd_reload_members(struct rsmd_server *server, const struct rsmd_options *options,
+                         const struct rsmd_members *members, char *why)
+{
+    char source[RSM_PROTO_NAME_MAX + 8];
+    struct rsmd_conf *fresh = calloc(1, sizeof *fresh);
+    if (fresh == NULL) {
+        snprintf(why, RSMD_MEMBERS_WHY_BYTES, "out of memory");
+        return false;
+    }
     struct reload r = {.server = server, .node = server->node, .fresh = fresh, .path = source};
-    take_nodes(&r);
-    r.node->topology.generation++;
-    rsm_log_info("%s has answered anew: %u added or moved, %u not taken over", source, r.added,
-                 r.kept);
+    bool good = with_members(r.node, options, members, fresh, why);
+    if (good) {
+        rsmd_members_source_text(&r.node->conf.members, source, sizeof source);
+        take_nodes(&r);
+        r.node->topology.generation++;
+        rsm_log_info("%s has answered anew: %u added or moved, %u not taken over", source, r.added,
+                     r.kept);
+    }
+    rsmd_conf_free(fresh);
+    free(fresh);
+    return good;
 }
 
 void rsmd_reload(struct rsmd_server *server, const struct rsmd_conf *fresh, const char *path)

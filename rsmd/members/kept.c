@@ -37,7 +37,7 @@ void rsmd_members_keep(const char *directory, const struct rsmd_conf_members *ru
     head_of(rules, head);
     (void)unlink(fresh);
     int fd =
-        text != NULL ? open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644) : -1;
+        text != NULL ? open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     FILE *stream = fd >= 0 ? fdopen(fd, "w") : NULL;
     bool written = stream != NULL && fputs(head, stream) >= 0 && fputs(text, stream) >= 0;
     if (stream != NULL)

@@ -85,7 +85,7 @@ bool rsmd_members_by_program(struct rsmd_members *members, const struct rsmd_con
 void rsmd_members_keep(const char *directory, const struct rsmd_conf_members *rules,
                        const struct rsmd_members *members);
 
-/** Read it. False: there is none of this source, or somebody else may have written it. */
+/** Read it. False: there is none of this source, or another user may have written it. */
 bool rsmd_members_kept(const char *directory, const struct rsmd_conf_members *rules,
                        struct rsmd_members *members);
 
@@ -127,5 +127,5 @@ void rsmd_members_refresh_now(struct rsmd_members_refresh *refresh,
 const struct rsmd_members *rsmd_members_current(const struct rsmd_members_refresh *refresh,
                                                 const struct rsmd_conf_members *rules);
 
-/** NULL is harmless. */
-void rsmd_members_refresh_end(struct rsmd_members_refresh *refresh);
+/** NULL is harmless. @return whether no thread of it runs any more. */
+bool rsmd_members_refresh_end(struct rsmd_members_refresh *refresh);

@@ -180,15 +180,17 @@ const struct rsmd_members *rsmd_members_current(const struct rsmd_members_refres
                : NULL;
 }
 
-void rsmd_members_refresh_end(struct rsmd_members_refresh *refresh)
+bool rsmd_members_refresh_end(struct rsmd_members_refresh *refresh)
 {
     if (refresh == NULL)
-        return;
-    if (refresh->asked != NULL)
+        return true;
+    bool idle = refresh->asked == NULL;
+    if (!idle)
         rsmd_job_cancel(&refresh->asked->job);
     rsmd_worker_end(refresh->worker);
     if (refresh->timer != NULL)
         event_free(refresh->timer);
     rsmd_members_free(&refresh->current);
     free(refresh);
+    return idle;
 }

@@ -32,10 +32,12 @@ rsmd/cluster/listener.c 3       # start, and complaints
 rsmd/cluster/tcp.c 2            # a bucket for strangers
 rsmd/cluster/tls.c 3            # each trouble once an hour, and certificates that expire once a day
 rsmd/common/worker.c 1          # a thread cannot be started
-rsmd/daemon.c 6                 # start and end
+rsmd/daemon.c 8                 # start and end
 rsmd/handover/give.c 4          # an update
 rsmd/handover/receive.c 3       # start
 rsmd/handover/state.c 2         # start, a line for each client whose controller has gone
+rsmd/members/kept.c 1           # with a line of refresh.c at most
+rsmd/members/refresh.c 2        # once for each reason, at most every five seconds
 rsmd/node/controllers.c 1       # start and reload
 rsmd/node/counters.c 1          # a bucket
 rsmd/node/extents.c 1           # a defect of a transport
@@ -45,7 +47,7 @@ rsmd/node/refusals.c 2          # what this is about
 rsmd/remote/exporting.c 1  # a bucket
 rsmd/remote/remote.c 1     # start
 rsmd/node/shares.c 4            # once a minute for each resource; defects of rsmd
-rsmd/reload.c 11                # reload
+rsmd/reload.c 13                # reload, and a new answer of the source of members
 rsmd/server/ending.c 1          # the end
 rsmd/server/logging.c 1         # with a line that is bounded
 rsmd/server/server.c 1          # the end
