@@ -2,11 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # two_hosts.sh CASE BUILD_DIR [COMPILER TYPE_DRIVER]: the examples between two hosts over tcp; run by networks.sh. Cases:
-# rsmtest and scitest, the demos; published, the published example, whose text RSM_PUBLISHED_PROGRAM has.
+# rsmtest and scitest, the demos; rsmtest-tls, the same with links and data encrypted; published, the published
+# example, whose text RSM_PUBLISHED_PROGRAM has.
 set -u
 case_name=$1 build=$2
 if [ "$case_name" = published ] && [ -z "${RSM_PUBLISHED_PROGRAM:-}" ]; then
     echo "SKIPPED: RSM_PUBLISHED_PROGRAM does not name a document with the published program"
+    exit 77
+fi
+if [ "$case_name" = rsmtest-tls ] && ! command -v openssl >/dev/null; then
+    echo "not run: there is no openssl"
     exit 77
 fi
 source=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../..")
@@ -25,19 +30,20 @@ trap clean_up EXIT
 
 # host NODE: its rsmd, in its network.
 host() {
+    local certificate=$work/set/node-$1
     mkdir "$work/h$1"
-    cat >"$work/h$1.conf" <<CONF
-[cluster]
-auth = munge
-[node 1]
-host = host1
-address = 10.99.0.1
-[node 2]
-host = host2
-address = 10.99.0.2
-[controller sci0]
-transport = tcp
-CONF
+    {
+        echo "[cluster]"
+        if [ "$case_name" = rsmtest-tls ]; then
+            printf '%s\n' "auth = tls" "tls-ca = $work/set/ca.pem" "tls-certificate = $certificate.pem" \
+                "tls-key = $certificate.key"
+        else
+            echo "auth = munge"
+        fi
+        printf '[node %s]\nhost = host%s\naddress = 10.99.0.%s\n' 1 1 1 2 2 2
+        printf '[controller sci0]\ntransport = tcp\n'
+        [ "$case_name" != rsmtest-tls ] || echo "options = encrypt=tls"
+    } >"$work/h$1.conf"
     nsenter --net="$RSM_TEST_NETWORKS$(($1 - 1))" "$RSM_RSMD" --foreground --stderr --config "$work/h$1.conf" \
         --node "$1" --runtime-dir "$work/h$1" >"$work/h$1.log" 2>&1 &
     daemons+=("$!")
@@ -72,6 +78,9 @@ published() { # COMPILER TYPE_DRIVER
 }
 
 mkdir -p "$work/build/bin"
+if [ "$case_name" = rsmtest-tls ]; then
+    "$source/tools/rsm-cert" -d "$work/set" 1 2 >/dev/null || exit 1
+fi
 ln -s "$build/bin/rsmd" "$work/build/bin/rsmd"
 host 2
 host 1
@@ -80,7 +89,8 @@ await_link 2 1
 case $case_name in
 published) published "$3" "$4" ;;
 *)
-    program "$build/bin/$case_name"
-    "$source/examples/$case_name/demo.sh" "$work/build"
+    example=${case_name%-tls}
+    program "$build/bin/$example"
+    "$source/examples/$example/demo.sh" "$work/build"
     ;;
 esac
