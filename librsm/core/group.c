@@ -125,16 +125,34 @@ enum rsm_status rsmcore_group_order(struct rsmcore_group *group)
 }
 
 /* Whether a member that something was put to has all of it. */
-static bool finish(struct rsmcore_group *group, struct group_node *node)
+static bool finish(struct group_node *node)
 {
     enum rsm_status status = rsmcore_barrier_close(node->import, node->barrier);
     bool arrived = status == RSM_ST_OK && !node->lacks;
     node->written = node->lacks = false;
-    if (rsmcore_import_aborted(node->import))
-        rsmcore_group_lose(group, node, RSM_ST_ABORTED);
-    else
-        node->barrier = rsmcore_barrier_open_for_calls(node->import);
+    node->barrier = rsmcore_barrier_open_for_calls(node->import);
     return arrived;
+}
+
+/* Under the lock. @return how many members lack some of what was put. */
+static unsigned complete(struct rsmcore_group *group)
+{
+    unsigned lacking = 0;
+    for (EACH_MEMBER(group, node))
+        if (node->written)
+            rsmcore_import_complete_begin(node->import);
+    for (EACH_MEMBER(group, node))
+        if (node->written && !finish(node))
+            lacking++;
+    return lacking;
+}
+
+/* The same of those that have left since the last time. */
+static unsigned take_lost(struct rsmcore_group *group)
+{
+    unsigned lost = group->lost;
+    group->lost = 0;
+    return lost;
 }
 
 enum rsm_status rsmcore_group_close(struct rsmcore_group *group, unsigned *lacking)
@@ -142,18 +160,53 @@ enum rsm_status rsmcore_group_close(struct rsmcore_group *group, unsigned *lacki
     *lacking = 0;
     if (!enter(group))
         return RSM_ST_STALE;
-    for (EACH_MEMBER(group, node))
-        if (node->written)
-            rsmcore_import_complete_begin(node->import);
-    for (EACH_MEMBER(group, node))
-        if (node->written && !finish(group, node))
-            ++*lacking;
+    *lacking = complete(group);
     rsmcore_group_look_for_losses(group);
-    *lacking += group->lost;
-    group->lost = 0;
+    *lacking += take_lost(group);
     (void)rsmcore_group_look(group, false); /* else later */
     leave(group);
     return *lacking == 0 ? RSM_ST_OK : RSM_ST_TRANSFER;
+}
+
+/* ------------------------------------------------------------------ for a connection */
+
+enum rsm_status rsmcore_group_write(struct rsmcore_group *group, uint64_t offset, const void *src,
+                                    unsigned width, size_t length)
+{
+    if (!enter(group))
+        return RSM_ST_STALE;
+    for (EACH_MEMBER(group, node)) {
+        struct rsmcore_import *import = node->import;
+        enum rsm_status status = rsmcore_import_check(import, RSM_RIGHT_WRITE, offset, length);
+        if (status == RSM_ST_OK)
+            status = width == 0 ? rsmcore_import_put_unchecked(import, offset, src, length)
+                                : rsmcore_import_put_elems_unchecked(import, offset, src, width,
+                                                                     length / width);
+        node->written = true;
+        node->lacks = node->lacks || status != RSM_ST_OK;
+    }
+    leave(group);
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_group_complete(struct rsmcore_group *group)
+{
+    if (!enter(group))
+        return RSM_ST_STALE;
+    unsigned lacking = complete(group) + take_lost(group);
+    leave(group);
+    return lacking == 0 ? RSM_ST_OK : RSM_ST_TRANSFER;
+}
+
+unsigned rsmcore_group_tend(struct rsmcore_group *group)
+{
+    if (!enter(group))
+        return 0;
+    rsmcore_group_look_for_losses(group);
+    (void)rsmcore_group_look(group, false); /* else later */
+    unsigned joined = group->joined;
+    leave(group);
+    return joined;
 }
 
 enum rsm_status rsmcore_group_post(struct rsmcore_group *group, bool coalesce)

@@ -6,6 +6,7 @@
 
 #include "core/barrier.h"
 #include "core/group.h"
+#include "core/records.h"
 
 struct rsmcore_control;
 
@@ -14,14 +15,15 @@ enum { GROUP_EVENTS = 64 };
 /** A node that the controller reaches, member or not. */
 struct group_node {
     uint32_t node;
-    bool reached;                   /**< the controller still reaches it */
-    enum rsm_status status;         /**< of the latest attempt to connect */
-    int64_t retry_at, pause;        /**< clock, ms; not before, as long after the latest one */
-    struct rsmcore_control *place;  /**< held, so that an attempt costs one request; or NULL */
-    struct rsmcore_import *import;  /**< NULL: no member */
-    struct rsmcore_barrier barrier; /**< since the latest close */
-    bool written;                   /**< something was put since then */
-    bool lacks;                     /**< ... and some of it is known not to have arrived */
+    bool reached;                    /**< the controller still reaches it */
+    enum rsm_status status;          /**< of the latest attempt to connect */
+    int64_t retry_at, pause;         /**< clock, ms; not before, as long after the latest one */
+    struct rsmcore_control *place;   /**< held, so that an attempt costs one request; or NULL */
+    struct rsmcore_import *import;   /**< NULL: no member */
+    struct rsmcore_records *records; /**< of a member, where its end does not cut connections */
+    struct rsmcore_barrier barrier;  /**< since the latest close */
+    bool written;                    /**< something was put since then */
+    bool lacks;                      /**< ... and some of it is known not to have arrived */
 };
 
 struct rsmcore_group {
@@ -32,6 +34,7 @@ struct rsmcore_group {
     pthread_mutex_t lock; /* guards what follows */
     struct group_node *nodes;
     size_t count;
+    unsigned joined;  /* members that have been connected so far */
     unsigned lost;    /* members that have left since the latest close without all the data */
     int64_t look_at;  /* clock, ms: when to look for new members again */
     unsigned first;   /* of the events */
@@ -39,6 +42,20 @@ struct rsmcore_group {
     bool overflow;    /* some have been dropped */
     struct rsmcore_group_event events[GROUP_EVENTS];
 };
+
+/* For a connection to the group (group_import.c). The first two may be called where a transport's
+ * operations may: by the mapping engine, from a signal handler. They connect and disconnect
+ * nothing. */
+
+/** Put to every member; @p width 0: bytes, else elements of that width. Who cannot be written lacks
+ *  data. RSM_ST_OK, RSM_ST_STALE. */
+enum rsm_status rsmcore_group_write(struct rsmcore_group *group, uint64_t offset, const void *src,
+                                    unsigned width, size_t length);
+/** Wait until the members have it. RSM_ST_TRANSFER: one or more do not, or have left. */
+enum rsm_status rsmcore_group_complete(struct rsmcore_group *group);
+/** Look who has left and, if it is time, who has come. @return how many members have been connected
+ *  so far. */
+unsigned rsmcore_group_tend(struct rsmcore_group *group);
 
 /* The caller of these has the group's lock. */
 

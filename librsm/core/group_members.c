@@ -33,23 +33,38 @@ static void note(struct rsmcore_group *group, enum rsmcore_group_change change,
         (struct rsmcore_group_event){.change = change, .node = node->node, .status = node->status};
 }
 
+static void disconnect(struct group_node *node)
+{
+    if (node->records != NULL)
+        rsmcore_records_destroy(node->records);
+    rsmcore_import_disconnect(node->import);
+    node->records = NULL;
+    node->import = NULL;
+}
+
 void rsmcore_group_lose(struct rsmcore_group *group, struct group_node *node,
                         enum rsm_status status)
 {
     if (node->written)
         group->lost++;
-    rsmcore_import_disconnect(node->import);
-    node->import = NULL;
+    disconnect(node);
     node->written = node->lacks = false;
     node->status = status;
     note(group, RSMCORE_GROUP_LEFT, node);
+}
+
+/* Whether a segment has ended that leaves its memory to those that are connected. */
+static bool has_ended(const struct group_node *node)
+{
+    struct rsm_record record;
+    return node->records != NULL && rsmcore_records_wait(node->records, 0, &record) == RSM_ST_OK;
 }
 
 void rsmcore_group_look_for_losses(struct rsmcore_group *group)
 {
     for (size_t i = 0; i < group->count; i++) {
         struct group_node *node = &group->nodes[i];
-        if (node->import != NULL && rsmcore_import_aborted(node->import))
+        if (node->import != NULL && (rsmcore_import_aborted(node->import) || has_ended(node)))
             rsmcore_group_lose(group, node, RSM_ST_ABORTED);
     }
 }
@@ -137,7 +152,7 @@ void rsmcore_group_forget(struct rsmcore_group *group)
 {
     for (size_t i = 0; i < group->count; i++) {
         if (group->nodes[i].import != NULL)
-            rsmcore_import_disconnect(group->nodes[i].import);
+            disconnect(&group->nodes[i]);
         rsmcore_control_release(group->nodes[i].place);
     }
     free(group->nodes);
@@ -171,21 +186,37 @@ static void note_time(struct group_node *node, int64_t began)
     node->retry_at = now + node->pause;
 }
 
+/* The end of a segment of RSMAPI cuts its connections. One of SISCI may leave them its memory, and
+ * only a record says so. */
+static enum rsm_status connect_import(const struct rsmcore_group *group, struct group_node *node)
+{
+    enum rsm_status status =
+        rsmcore_import_connect(group->controller, node->node, group->space, group->segment_id,
+                               RSM_RIGHT_WRITE, &node->import);
+    if (status != RSM_ST_OK || group->space == RSM_ID_SPACE_RSMAPI)
+        return status;
+    status = rsmcore_records_of_import(node->import, &node->records);
+    if (status != RSM_ST_OK)
+        rsmcore_import_disconnect(node->import);
+    return status;
+}
+
 static void connect_to(struct rsmcore_group *group, struct group_node *node)
 {
     int64_t began = rsm_clock_ms();
     enum rsm_status before = node->status;
     node->status = hold_place(group, node);
     if (node->status == RSM_ST_OK)
-        node->status = rsmcore_import_connect(group->controller, node->node, group->space,
-                                              group->segment_id, RSM_RIGHT_WRITE, &node->import);
+        node->status = connect_import(group, node);
     if (node->status == RSM_ST_OK) {
         node->pause = 0;
+        group->joined++;
         node->barrier = rsmcore_barrier_open_for_calls(node->import);
         note(group, RSMCORE_GROUP_JOINED, node);
         return;
     }
     node->import = NULL;
+    node->records = NULL;
     note_time(node, began);
     if (node->status != before && rsmcore_group_is_refused(node))
         note(group, RSMCORE_GROUP_REFUSED, node);

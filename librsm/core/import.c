@@ -8,6 +8,7 @@
 #include "core/controller_ports.h"
 #include "core/event_internal.h"
 #include "core/export.h"
+#include "core/group_import.h"
 #include "control/control.h"
 #include "base/cancel.h"
 #include "base/log.h"
@@ -264,6 +265,8 @@ enum rsm_status rsmcore_import_attach(struct rsmcore_controller *controller,
 
 void rsmcore_import_disconnect(struct rsmcore_import *import)
 {
+    if (import->group != NULL)
+        rsmcore_import_end_group(import->group);
     rsmcore_event_destroy(import->event);
     disconnect_transport(import);
     end_connection(import->control, import->id);

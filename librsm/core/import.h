@@ -18,6 +18,7 @@
 RSMCORE_EXPORTS_BEGIN
 
 struct rsmcore_move; /* core/export.h */
+struct rsmcore_group_conn;
 
 /** What the works of an import share (work.h). */
 struct rsmcore_works {
@@ -49,6 +50,7 @@ struct rsmcore_import {
     unsigned process_epoch;
     atomic_bool trap_known; /* to rsmd, of mappings by the engine */
     struct rsmcore_works works;
+    struct rsmcore_group_conn *group; /* NULL: to one segment (group_import.h) */
 };
 
 /**

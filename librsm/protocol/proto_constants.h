@@ -10,7 +10,10 @@ enum rsm_id_space {
                                 assigned, each of them once in the daemon's life */
     RSM_ID_SPACE_SISCI = 1,  /* any id may be asked for, 0 included; assigned is the first free id
                                 from the one in the request upward */
-    RSM_ID_SPACES = 2,
+    RSM_ID_SPACE_SISCI_GROUPS = 2, /* members of SISCI's broadcast segments: any id may be asked
+                                      for, and none is assigned */
+    RSM_ID_SPACES = 3,
+    RSM_ID_SPACES_THAT_ASSIGN = 2, /* the first ones */
 };
 
 /** Where the rsmd of a node is. */

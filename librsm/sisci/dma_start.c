@@ -20,8 +20,6 @@ static sci_error_t check_flags(unsigned flags, unsigned known, sci_cb_dma_t call
         return error;
     if (calls_back && (flags & SCI_FLAG_DMA_WAIT) != 0)
         return SCI_ERR_ILLEGAL_FLAG;
-    if ((flags & SCI_FLAG_BROADCAST) != 0)
-        return SCI_ERR_FLAG_NOT_IMPLEMENTED;
     return calls_back && callback == NULL ? SCI_ERR_ILLEGAL_PARAMETER : SCI_ERR_OK;
 }
 
@@ -75,7 +73,8 @@ SISCI_API(void, SCIStartDmaTransfer)
                                               .local_offset = localOffset,
                                               .remote_offset = remoteOffset,
                                               .size = size,
-                                              .read = (flags & SCI_FLAG_DMA_READ) != 0};
+                                              .read = (flags & SCI_FLAG_DMA_READ) != 0,
+                                              .broadcast = (flags & SCI_FLAG_BROADCAST) != 0};
     sci_error_t result = check_flags(flags, START_FLAGS, callback);
     if (result == SCI_ERR_OK)
         result = start(dq, &request, 1, callback, callbackArg, flags);
@@ -92,7 +91,8 @@ SISCI_API(void, SCIStartDmaTransferMem)
                                               .remote = remoteSegment,
                                               .remote_offset = remoteOffset,
                                               .size = size,
-                                              .read = (flags & SCI_FLAG_DMA_READ) != 0};
+                                              .read = (flags & SCI_FLAG_DMA_READ) != 0,
+                                              .broadcast = (flags & SCI_FLAG_BROADCAST) != 0};
     sci_error_t result = check_flags(flags, START_FLAGS | SCI_FLAG_DMA_USER_MEM, callback);
     if (result == SCI_ERR_OK && localAddress == NULL)
         result = SCI_ERR_ILLEGAL_ADDRESS;
@@ -125,8 +125,10 @@ SISCI_API(void, SCIStartDmaTransferVec)
  sci_error_t *error)
 {
     RSM_UNCANCELLABLE;
-    const struct sisci_dma_request common = {
-        .segment = localSegment, .remote = remoteSegment, .read = (flags & SCI_FLAG_DMA_READ) != 0};
+    const struct sisci_dma_request common = {.segment = localSegment,
+                                             .remote = remoteSegment,
+                                             .read = (flags & SCI_FLAG_DMA_READ) != 0,
+                                             .broadcast = (flags & SCI_FLAG_BROADCAST) != 0};
     struct sisci_dma_request *requests = NULL;
     sci_error_t result = check_flags(flags, START_FLAGS, callback);
     if (result == SCI_ERR_OK)

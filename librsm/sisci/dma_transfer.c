@@ -57,25 +57,28 @@ static sci_error_t take_local(struct sides *sides, const struct sisci_dma_reques
     return error;
 }
 
-static sci_error_t take_remote(struct sides *sides, sci_remote_segment_t handle)
+static sci_error_t take_remote(struct sides *sides, const struct sisci_dma_request *request)
 {
-    struct sisci_remote_segment *segment = sisci_hold(handle, SISCI_REMOTE_SEGMENT);
+    struct sisci_remote_segment *segment = sisci_hold(request->remote, SISCI_REMOTE_SEGMENT);
     if (segment == NULL)
         return SCI_ERR_ILLEGAL_PARAMETER;
+    sci_error_t error = SCI_ERR_SEGMENT_NOT_CONNECTED;
     sides->import = sisci_remote_import(segment);
     if (sides->import != NULL) {
         sides->connection = segment->connection;
         sisci_connection_use(sides->connection);
+        error = request->broadcast && !segment->connection->broadcast ? SCI_ERR_ILLEGAL_FLAG
+                                                                      : SCI_ERR_OK;
     }
     sisci_drop(&segment->object);
-    return sides->import != NULL ? SCI_ERR_OK : SCI_ERR_SEGMENT_NOT_CONNECTED;
+    return error;
 }
 
 static sci_error_t take_sides(struct sides *sides, const struct sisci_dma_request *request,
                               unsigned adapter)
 {
     sci_error_t error = take_local(sides, request, adapter);
-    return error == SCI_ERR_OK ? take_remote(sides, request->remote) : error;
+    return error == SCI_ERR_OK ? take_remote(sides, request) : error;
 }
 
 static void drop_sides(struct sides *sides)

@@ -17,6 +17,7 @@ struct sisci_dma_request {
     sci_remote_segment_t remote;
     size_t local_offset, remote_offset, size;
     bool read;       /**< from remote to local */
+    bool broadcast;  /**< the remote segment has to be a group */
     uint64_t ticket; /**< distinguishes it from others that a queue gathers */
 };
 

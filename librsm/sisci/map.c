@@ -18,7 +18,7 @@ enum {
                    SCI_FLAG_NO_MEMORY_LOOPBACK | SCI_FLAG_DMOVE_MAP | SCI_FLAG_SHARED_MAP |
                    SCI_FLAG_WRITE_BACK_CACHE_MAP | SCI_FLAG_BROADCAST,
     REFUSED_FLAGS = SCI_FLAG_LOCK_OPERATION | SCI_FLAG_CONDITIONAL_INTERRUPT_MAP |
-                    SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP | SCI_FLAG_BROADCAST,
+                    SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP,
 };
 
 static void release(struct sisci_object *object)
@@ -47,6 +47,7 @@ struct wanted {
     size_t offset, size;
     void *at; /* NULL: anywhere */
     bool read_only;
+    bool broadcast; /* the segment has to be a group */
 };
 
 static sci_error_t check_range(const struct wanted *wanted, size_t size)
@@ -109,7 +110,7 @@ SISCI_API(void *, SCIMapLocalSegment)
     RSM_UNCANCELLABLE;
     bool fixed = (flags & SCI_FLAG_FIXED_MAP_ADDR) != 0;
     const struct wanted wanted = {offset, size, fixed ? addr : NULL,
-                                  (flags & SCI_FLAG_READONLY_MAP) != 0};
+                                  (flags & SCI_FLAG_READONLY_MAP) != 0, false};
     sci_map_t made = NULL;
     void *address = NULL;
     sci_error_t result = sisci_check(flags, LOCAL_FLAGS);
@@ -134,6 +135,8 @@ static sci_error_t map_remote(struct sisci_remote_segment *segment, const struct
     struct rsmcore_import *import = sisci_remote_import(segment);
     if (import == NULL)
         return SCI_ERR_NOT_CONNECTED;
+    if (wanted->broadcast && !segment->connection->broadcast)
+        return SCI_ERR_ILLEGAL_FLAG;
     sci_error_t error = check_range(wanted, (size_t)import->size);
     if (error != SCI_ERR_OK)
         return error;
@@ -150,7 +153,8 @@ static sci_error_t map_remote(struct sisci_remote_segment *segment, const struct
         return place ? SCI_ERR_ILLEGAL_ADDRESS : sisci_error(SISCI_TRANSFER, status);
     }
     uint32_t own;
-    map->is_local = rsmcore_local_node(&own) == RSM_ST_OK && own == segment->connection->node;
+    map->is_local = !segment->connection->broadcast && rsmcore_local_node(&own) == RSM_ST_OK &&
+                    own == segment->connection->node;
     map->import = import;
     map->address = rsmcore_map_address(map->remote);
     return enter(map, &segment->object, handle, address);
@@ -163,7 +167,8 @@ SISCI_API(volatile void *, SCIMapRemoteSegment)
     RSM_UNCANCELLABLE;
     bool fixed = (flags & SCI_FLAG_FIXED_MAP_ADDR) != 0;
     const struct wanted wanted = {offset, size, fixed ? addr : NULL,
-                                  (flags & SCI_FLAG_READONLY_MAP) != 0};
+                                  (flags & SCI_FLAG_READONLY_MAP) != 0,
+                                  (flags & SCI_FLAG_BROADCAST) != 0};
     sci_map_t made = NULL;
     void *address = NULL;
     sci_error_t result = sisci_check(flags, REMOTE_FLAGS);

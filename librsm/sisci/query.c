@@ -15,6 +15,7 @@ enum {
     STREAMS = 16,        /* of hardware that combined stores: what programs tune by */
     STREAM_BYTES = 64,
     CACHE_LINE = 64,
+    GROUPS = 65535, /* as many as segments; their ids may be any */
 };
 
 static sci_error_t answer_string(const char *text, const sci_query_string_t *query)
@@ -87,6 +88,7 @@ static bool adapter_constant(unsigned adapter, unsigned subcommand, unsigned *an
         {SCI_Q_ADAPTER_STREAM_BUFFER_SIZE, STREAM_BYTES},
         {SCI_Q_ADAPTER_CONNECTED_TO_SWITCH, 0},
         {SCI_Q_ADAPTER_DMA_MTU, DMA_MTU},
+        {SCI_Q_ADAPTER_MCAST_MAX_GROUPS, GROUPS},
         {SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT, 1},
         {SCI_Q_ADAPTER_DMA_OFFSET_ALIGNMENT, 1},
         {SCI_Q_ADAPTER_SUGGESTED_MIN_DMA_SIZE, MIN_DMA},

@@ -156,6 +156,12 @@ static sci_error_t enter(struct sisci_object *desc, struct sisci_local_segment *
     return error;
 }
 
+/* Ids of groups are ids of their own. */
+static enum rsm_id_space space_of(unsigned flags)
+{
+    return (flags & SCI_FLAG_BROADCAST) != 0 ? RSM_ID_SPACE_SISCI_GROUPS : RSM_ID_SPACE_SISCI;
+}
+
 static struct sisci_local_segment *new_segment(struct sisci_memory *memory, unsigned id,
                                                size_t size, unsigned flags)
 {
@@ -168,6 +174,7 @@ static struct sisci_local_segment *new_segment(struct sisci_memory *memory, unsi
     segment->memory = memory;
     segment->id = id;
     segment->size = size;
+    segment->space = space_of(flags);
     segment->is_empty = (flags & SCI_FLAG_EMPTY) != 0;
     segment->is_private = (flags & SCI_FLAG_PRIVATE) != 0;
     segment->calls_back = (flags & SCI_FLAG_USE_CALLBACK) != 0;
@@ -211,8 +218,9 @@ static sci_error_t create(struct sisci_object *desc, unsigned id, size_t size,
                           const struct wanted *wanted, sci_local_segment_t *handle)
 {
     struct rsmcore_export *exported;
-    struct rsmcore_claim claim = {
-        .space = RSM_ID_SPACE_SISCI, .id = id, .assign = (wanted->flags & SCI_FLAG_AUTO_ID) != 0};
+    struct rsmcore_claim claim = {.space = space_of(wanted->flags),
+                                  .id = id,
+                                  .assign = (wanted->flags & SCI_FLAG_AUTO_ID) != 0};
     enum rsm_status status = make_export(size, wanted->flags, &claim, &exported);
     if (status != RSM_ST_OK)
         return sisci_error(SISCI_LOCAL, status);
@@ -232,8 +240,11 @@ static sci_error_t create(struct sisci_object *desc, unsigned id, size_t size,
 
 static sci_error_t check_wanted(const struct wanted *wanted)
 {
-    if ((wanted->flags & (SCI_FLAG_BROADCAST | SCI_FLAG_ALLOW_UNICAST | SCI_FLAG_PHYSICAL)) != 0)
+    bool broadcast = (wanted->flags & SCI_FLAG_BROADCAST) != 0;
+    if ((wanted->flags & SCI_FLAG_PHYSICAL) != 0)
         return SCI_ERR_FLAG_NOT_IMPLEMENTED;
+    if ((wanted->flags & (broadcast ? SCI_FLAG_AUTO_ID : SCI_FLAG_ALLOW_UNICAST)) != 0)
+        return SCI_ERR_ILLEGAL_FLAG;
     if ((wanted->flags & SCI_FLAG_USE_CALLBACK) != 0 && wanted->callback == NULL)
         return SCI_ERR_ILLEGAL_PARAMETER;
     return SCI_ERR_OK;
@@ -269,7 +280,8 @@ static sci_error_t attach(struct sisci_object *desc, unsigned id, size_t *size,
     sci_error_t error = sisci_adapter_open(0, &controller);
     if (error != SCI_ERR_OK)
         return error;
-    enum rsm_status status = rsmcore_import_attach(controller, RSM_ID_SPACE_SISCI, id, &import);
+    enum rsm_status status =
+        rsmcore_import_attach(controller, space_of(wanted->flags), id, &import);
     rsmcore_controller_close(controller);
     if (status != RSM_ST_OK)
         return status == RSM_ST_NOT_PUBLISHED ? SCI_ERR_ILLEGAL_OPERATION

@@ -25,6 +25,7 @@ struct sisci_local_segment {
     struct sisci_memory *memory;
     unsigned id;
     size_t size; /**< as the program said; whole pages may be behind it */
+    enum rsm_id_space space;
     bool is_empty, is_private, calls_back;
     pthread_mutex_t lock; /**< guards what follows */
     /** enum sisci_local_state, as last seen: attached processes change them, too */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "adapter.h"
+#include "core/group_import.h"
 #include "export.h"
 #include "order.h"
 
@@ -42,12 +43,25 @@ void sisci_connection_unuse(struct sisci_connection *connection)
     drop_connection(connection);
 }
 
+/* A member of a group can be connected by itself, too, where no other segment has the id. */
+static enum rsm_status connect_import(const struct sisci_connection *connection,
+                                      struct rsmcore_import **import)
+{
+    static const enum rsm_id_space spaces[] = {RSM_ID_SPACE_SISCI, RSM_ID_SPACE_SISCI_GROUPS};
+    enum rsm_status status = RSM_ST_NOT_FOUND;
+    if (connection->broadcast)
+        return rsmcore_import_connect_group(connection->controller, RSM_ID_SPACE_SISCI_GROUPS,
+                                            connection->id, import);
+    for (unsigned i = 0; i < sizeof spaces / sizeof spaces[0] && status == RSM_ST_NOT_FOUND; i++)
+        status = rsmcore_import_connect(connection->controller, connection->node, spaces[i],
+                                        connection->id, RIGHTS, import);
+    return status;
+}
+
 static enum rsm_status connect_now(struct sisci_connection *connection)
 {
     struct rsmcore_import *import;
-    enum rsm_status status =
-        rsmcore_import_connect(connection->controller, connection->node, RSM_ID_SPACE_SISCI,
-                               connection->id, RIGHTS, &import);
+    enum rsm_status status = connect_import(connection, &import);
     if (status == RSM_ST_OK && !sisci_order_add(import)) {
         rsmcore_import_disconnect(import);
         status = RSM_ST_NO_MEMORY;
@@ -215,12 +229,12 @@ struct wanted {
 static sci_error_t check_wanted(const struct wanted *wanted)
 {
     bool calls_back = (wanted->flags & SCI_FLAG_USE_CALLBACK) != 0;
-    if ((wanted->flags & SCI_FLAG_BROADCAST) != 0)
-        return SCI_ERR_FLAG_NOT_IMPLEMENTED;
     if (calls_back && wanted->callback == NULL)
         return SCI_ERR_ILLEGAL_PARAMETER;
     if (!calls_back && (wanted->flags & SCI_FLAG_ASYNCHRONOUS_CONNECT) != 0)
         return SCI_ERR_ILLEGAL_FLAG;
+    if ((wanted->flags & SCI_FLAG_BROADCAST) != 0)
+        return wanted->node == DIS_BROADCAST_NODEID_GROUP_ALL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_NODEID;
     return wanted->node > RSM_NODE_ID_MAX ? SCI_ERR_ILLEGAL_NODEID : SCI_ERR_OK;
 }
 
@@ -242,6 +256,7 @@ static sci_error_t make_connection(const struct wanted *wanted, struct sisci_con
     }
     connection->id = wanted->id;
     connection->adapter = wanted->adapter;
+    connection->broadcast = (wanted->flags & SCI_FLAG_BROADCAST) != 0;
     connection->callback = wanted->callback;
     connection->argument = wanted->argument;
     atomic_init(&connection->holders, 1);

@@ -28,6 +28,7 @@ struct sisci_connection {
     /* The segment to connect to. */
     struct rsmcore_controller *controller; /**< held */
     unsigned node, id, adapter;
+    bool broadcast; /**< to all members of a group */
 };
 
 struct sisci_remote_segment {

@@ -22,7 +22,7 @@ static sci_error_t publish(struct sisci_local_segment *segment)
     if (rsmcore_export_address(exported) == NULL)
         return SCI_ERR_ILLEGAL_OPERATION;
     uint32_t id = segment->id;
-    enum rsm_status status = rsmcore_export_publish(exported, RSM_ID_SPACE_SISCI, &id, 0, NULL, 0);
+    enum rsm_status status = rsmcore_export_publish(exported, segment->space, &id, 0, NULL, 0);
     segment->published = status == RSM_ST_OK;
     return sisci_error(SISCI_LOCAL, status);
 }

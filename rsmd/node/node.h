@@ -235,7 +235,8 @@ struct rsmd_node {
     uint32_t last_interrupt;                     /* number that was assigned */
     uint64_t last_record;                        /* order of the latest one (mailbox.h) */
     struct rsmd_bucket missed_log;               /* complaints about events */
-    uint64_t next_segment_id[RSM_ID_SPACES];     /* to assign; beyond 32 bits: see segment_ids.c */
+    uint64_t next_segment_id
+        [RSM_ID_SPACES_THAT_ASSIGN]; /* to assign; beyond 32 bits: see segment_ids.c */
     struct rsmd_shares shares;
     uint32_t client_count;        /* that have said HELLO */
     uint64_t connects, events;    /* so far, for rsmstat (struct rsm_inspect_reply) */

@@ -16,6 +16,7 @@ static const struct rules {
 } rules[RSM_ID_SPACES] = {
     [RSM_ID_SPACE_RSMAPI] = {1, 0x7fffffff, 0x80000000, true},
     [RSM_ID_SPACE_SISCI] = {0, UINT32_MAX, 0, false},
+    [RSM_ID_SPACE_SISCI_GROUPS] = {0, UINT32_MAX, 0, false},
 };
 
 /* How many ids are tried, from the one in a request upward. A client can occupy tens of thousands
@@ -24,7 +25,7 @@ enum { NEAR_CANDIDATES = 1024 };
 
 void rsmd_segment_ids_init(struct rsmd_node *node)
 {
-    for (unsigned space = 0; space < RSM_ID_SPACES; space++)
+    for (unsigned space = 0; space < RSM_ID_SPACES_THAT_ASSIGN; space++)
         node->next_segment_id[space] = rules[space].assigned_first;
 }
 
@@ -68,6 +69,8 @@ enum rsm_status rsmd_segment_id_check(struct rsmd_node *node, const struct rsmd_
     if (name->space >= RSM_ID_SPACES)
         return RSM_ST_INVALID;
     const struct rules *rule = &rules[name->space];
+    if (assign && name->space >= RSM_ID_SPACES_THAT_ASSIGN)
+        return RSM_ST_INVALID;
     if (assign)
         return rule->assigned_once && name->id != 0 ? RSM_ST_INVALID : RSM_ST_OK;
     if (name->id < rule->chosen_first || name->id > rule->chosen_last)

@@ -54,8 +54,9 @@ void text_date(char text[TEXT_BYTES], uint64_t seconds)
 
 const char *text_id_space(uint32_t space)
 {
-    static const char *const spaces[RSM_ID_SPACES] = {
-        [RSM_ID_SPACE_RSMAPI] = "rsmapi", [RSM_ID_SPACE_SISCI] = "sisci"};
+    static const char *const spaces[RSM_ID_SPACES] = {[RSM_ID_SPACE_RSMAPI] = "rsmapi",
+                                                      [RSM_ID_SPACE_SISCI] = "sisci",
+                                                      [RSM_ID_SPACE_SISCI_GROUPS] = "sisci-group"};
     return space < RSM_ID_SPACES ? spaces[space] : "unknown";
 }
 

@@ -1,49 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks 90 and 91: broadcast. Segments refuse it; data interrupts have it. */
+/* Check 91: broadcast by data interrupts. broadcast_segments.c has that by segments. */
 #include "peer.h"
-#include "segments_peer.h"
 
 enum { NUMBER = 77, ALL = DIS_BROADCAST_NODEID_GROUP_ALL };
-
-CONFORMANCE(B, 90, "whatever takes a segment refuses BROADCAST, and changes nothing")
-{
-    const sci_error_t refused = SCI_ERR_FLAG_NOT_IMPLEMENTED;
-    const unsigned broadcast = SCI_FLAG_BROADCAST;
-    sci_local_segment_t segment = (sci_local_segment_t)8;
-    sci_remote_segment_t remote = (sci_remote_segment_t)8;
-    sci_map_t map = (sci_map_t)8;
-    sci_dma_queue_t queue;
-    dis_dma_vec_t vector = {.size = 8};
-    begin_as_a();
-    GIVES(refused, SCICreateSegment, desc(), &segment, 1, SIZE, NULL, NULL, broadcast);
-    HOLDS(segment == NULL);
-    GIVES(refused, SCICreateSegment, desc(), &segment, 1, SIZE, NULL, NULL,
-          broadcast | SCI_FLAG_ALLOW_UNICAST);
-    GIVES(refused, SCICreateSegment, desc(), &segment, 1, SIZE, NULL, NULL, SCI_FLAG_ALLOW_UNICAST);
-    GIVES(refused, SCIAttachLocalSegment, desc(), &segment, 1, NULL, NULL, NULL, broadcast);
-    struct offered own = offer(1, SIZE); /* the id was not taken */
-    GIVES(refused, SCIConnectSegment, desc(), &remote, ALL, 1, ADAPTER, NULL, NULL, 0, broadcast);
-    HOLDS(remote == NULL);
-    remote = connected(node_a(), 1);
-    GIVES(refused, SCIMapRemoteSegment, remote, &map, 0, SIZE, NULL, broadcast);
-    HOLDS(map == NULL);
-    SUCCEEDS(SCICreateDMAQueue, desc(), &queue, ADAPTER, 1, 0);
-    memset((void *)own.bytes, 1, 16);
-    GIVES(refused, SCIStartDmaTransfer, queue, own.segment, remote, 0, 8, 100, NULL, NULL,
-          broadcast);
-    vector.remote_offset = 100;
-    GIVES(refused, SCIStartDmaTransferVec, queue, own.segment, remote, 1, &vector, NULL, NULL,
-          broadcast | SCI_FLAG_DMA_GLOBAL);
-    GIVES(refused, SCIStartDmaTransferMem, queue, (void *)own.bytes, remote, 8, 100, NULL, NULL,
-          broadcast | SCI_FLAG_DMA_USER_MEM | SCI_FLAG_DMA_WAIT);
-    GIVES(refused, DISStartDmaTransfer, queue, own.segment, remote, 0, 8, 100, NULL, NULL,
-          broadcast | SCI_FLAG_DMA_WAIT);
-    GIVES(refused, DISStartDmaTransferVec, queue, own.segment, remote, 1, &vector, NULL, NULL,
-          broadcast);
-    GIVES(SCI_ERR_ILLEGAL_FLAG, SCIEnqueueDMATransfer, queue, own.segment, remote, 0, 100, 8,
-          broadcast);
-    HOLDS(SCIDMAQueueState(queue) == SCI_DMAQUEUE_IDLE && own.bytes[100] == 0);
-}
 
 CONFORMANCE(B, 91, "a group without members is absent, at once")
 {

@@ -88,7 +88,7 @@ CONFORMANCE(X, 81, "flags, callbacks and addresses that DMA does not have are re
     EXPECT(SCI_ERR_ILLEGAL_FLAG, start_with(&dma, SCI_FLAG_DMA_USER_MEM, no_callback, &calls));
     EXPECT(SCI_ERR_ILLEGAL_FLAG,
            start_with(&dma, SCI_FLAG_USE_CALLBACK | SCI_FLAG_DMA_WAIT, no_callback, &calls));
-    EXPECT(SCI_ERR_FLAG_NOT_IMPLEMENTED, start_with(&dma, SCI_FLAG_BROADCAST, no_callback, &calls));
+    EXPECT(SCI_ERR_ILLEGAL_FLAG, start_with(&dma, SCI_FLAG_BROADCAST, no_callback, &calls));
     EXPECT(SCI_ERR_ILLEGAL_PARAMETER, start_with(&dma, SCI_FLAG_USE_CALLBACK, NULL, &calls));
     GIVES(SCI_ERR_ILLEGAL_PARAMETER, SCIPostDMAQueue, dma.queue, NULL, NULL, SCI_FLAG_USE_CALLBACK);
     GIVES(SCI_ERR_ILLEGAL_FLAG, SCIPostDMAQueue, dma.queue, NULL, NULL, SCI_FLAG_DMA_WAIT);
