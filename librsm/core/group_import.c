@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A group as one connection. It stands on a segment of the writer's own, which is as large as a
- * member's and which no other process may use: reads come from there, and it is there as long as the
- * connection, whoever comes and goes. Each write goes there and to all members.
+ * member's and which no other process may use. Reads come from there, and it lasts as long as the
+ * connection, while members come and go. Each write goes there and to all members.
  */
 #include "core/group_import.h"
 

@@ -14,8 +14,8 @@ RSMCORE_EXPORTS_BEGIN
  * written, and zeroes elsewhere.
  *
  * A barrier reports RSM_ST_TRANSFER if a member may lack what was written, by a failure or because
- * it has left; the others have it. The connection itself is not aborted. It costs its user a segment
- * of the group's size, and events cannot be posted to it.
+ * it has left; the others have it. The connection itself is not aborted. It costs its user a
+ * segment of the group's size, and events cannot be posted to it.
  *
  * @return RSM_ST_OK; RSM_ST_NOT_FOUND: there is no member; RSM_ST_DENIED and what else
  *         rsmcore_import_connect() says of one: there are nodes that have the segment, and none of

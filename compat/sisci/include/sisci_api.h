@@ -302,8 +302,11 @@ void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error);
  * @param flags        SCI_FLAG_USE_CALLBACK, SCI_FLAG_EMPTY (its memory comes from
  *                     SCIRegisterSegmentMemory()), SCI_FLAG_PRIVATE (it never becomes available),
  *                     SCI_FLAG_AUTO_ID, SCI_FLAG_SHARED (as SCIShareSegment() does),
- *                     SCI_FLAG_DMA_GLOBAL, which changes nothing; SCI_FLAG_BROADCAST,
- *                     SCI_FLAG_ALLOW_UNICAST and SCI_FLAG_PHYSICAL: SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ *                     SCI_FLAG_DMA_GLOBAL, which changes nothing; SCI_FLAG_BROADCAST: it is a
+ *                     member of the group @p segmentId, whose ids are ids of their own; not with
+ *                     SCI_FLAG_AUTO_ID. With it SCI_FLAG_ALLOW_UNICAST: a member can be connected
+ *                     by itself, with or without this flag. SCI_FLAG_PHYSICAL:
+ *                     SCI_ERR_FLAG_NOT_IMPLEMENTED.
  * @param error        also SCI_ERR_SEGMENTID_USED, SCI_ERR_SIZE_ALIGNMENT: a size of 0.
  */
 void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId,
@@ -375,7 +378,7 @@ void SCIShareSegment(sci_local_segment_t segment, unsigned int flags, sci_error_
  * Get a handle of a segment that another process of this node shares. The states are common to all
  * handles.
  * @param size   receives the size in bytes; may be NULL.
- * @param flags  0 or SCI_FLAG_USE_CALLBACK. SCI_FLAG_BROADCAST: SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * @param flags  SCI_FLAG_USE_CALLBACK; SCI_FLAG_BROADCAST: to a member of a group.
  * @param error  also SCI_ERR_NO_SUCH_SEGMENT; SCI_ERR_ACCESS: it is not shared;
  *               SCI_ERR_ILLEGAL_OPERATION: it has no memory yet.
  */
@@ -412,8 +415,12 @@ sci_segment_cb_reason_t SCIWaitForLocalSegmentEvent(sci_local_segment_t segment,
  *                  SCI_CB_OPERATIONAL.
  * @param flags     SCI_FLAG_USE_CALLBACK; with it SCI_FLAG_ASYNCHRONOUS_CONNECT: return at once,
  *                  and report the outcome by the callback, SCI_CB_OPERATIONAL or SCI_CB_LOST with
- *                  the error; SCI_FLAG_DMA_GLOBAL, which changes nothing. SCI_FLAG_BROADCAST:
- *                  SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ *                  the error; SCI_FLAG_DMA_GLOBAL, which changes nothing. SCI_FLAG_BROADCAST, with
+ *                  DIS_BROADCAST_NODEID_GROUP_ALL as @p nodeId, else SCI_ERR_ILLEGAL_NODEID: to
+ *                  the members of the group @p segmentId, those of now and of later. The size is
+ *                  that of the first one. What is written lands in each member's copy; reads see
+ *                  what this connection has written. A member that is lost ends nothing: a
+ *                  sequence reports it once.
  * @param error     also SCI_ERR_NO_SUCH_SEGMENT: not available, or the node does not answer;
  *                  SCI_ERR_NO_SUCH_NODEID, SCI_ERR_CONNECTION_REFUSED.
  */
@@ -452,8 +459,8 @@ sci_segment_cb_reason_t SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segmen
  * @param flags   SCI_FLAG_READONLY_MAP: a store raises SIGSEGV. SCI_FLAG_FIXED_MAP_ADDR: the first
  *                byte is to be at @p addr, which has the place in its page that the byte has in its
  *                own, and nothing is mapped there. Of remote segments those that choose how
- *                hardware stores and reads change nothing; SCI_FLAG_LOCK_OPERATION,
- *                SCI_FLAG_BROADCAST, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP and
+ *                hardware stores and reads change nothing; SCI_FLAG_BROADCAST: of a group, else
+ *                SCI_ERR_ILLEGAL_FLAG; SCI_FLAG_LOCK_OPERATION, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP and
  *                SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP: SCI_ERR_FLAG_NOT_IMPLEMENTED.
  * @param error   also SCI_ERR_OUT_OF_RANGE; SCI_ERR_ILLEGAL_ADDRESS: @p addr cannot be;
  *                SCI_ERR_NOT_CONNECTED; SCI_ERR_ILLEGAL_OPERATION: there is no memory.
@@ -628,7 +635,7 @@ void SCIAbortDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error
  * @param flags          SCI_FLAG_USE_CALLBACK, SCI_FLAG_DMA_READ; SCI_FLAG_DMA_WAIT: return when it
  *                       has ended, and not with SCI_FLAG_USE_CALLBACK; SCI_FLAG_DMA_GLOBAL,
  *                       SCI_FLAG_DMA_SYSDMA, SCI_FLAG_DMA_ADAPTER, which change nothing;
- *                       SCI_FLAG_BROADCAST: SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ *                       SCI_FLAG_BROADCAST: into a group, else SCI_ERR_ILLEGAL_FLAG.
  * @param error          also SCI_ERR_ILLEGAL_OPERATION: the queue is POSTED, or in GATHER;
  *                       SCI_ERR_OUT_OF_RANGE; SCI_ERR_SIZE_ALIGNMENT: a size of 0;
  *                       SCI_ERR_SEGMENT_NOT_PREPARED, SCI_ERR_SEGMENT_NOT_CONNECTED. With

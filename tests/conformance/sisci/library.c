@@ -194,8 +194,6 @@ CONFORMANCE(L, 20, "unknown commands and subcommands, and handles of another kin
     map.map = (sci_map_t)desc();
     GIVES(SCI_ERR_ILLEGAL_QUERY, SCIQuery, SCI_Q_REMOTE_SEGMENT, &map, 0);
     GIVES(SCI_ERR_ILLEGAL_QUERY, SCIQuery, SCI_Q_MAP, &map, 0);
-    /* There are no groups of segments. */
-    EXPECT(SCI_ERR_ILLEGAL_QUERY, ask_adapter(ADAPTER, SCI_Q_ADAPTER_MCAST_MAX_GROUPS, &answer));
     GIVES(SCI_ERR_ILLEGAL_PARAMETER, SCIQuery, SCI_Q_ADAPTER, NULL, 0);
     GIVES(SCI_ERR_ILLEGAL_FLAG, SCIQuery, SCI_Q_ADAPTER, &adapter, SCI_FLAG_DMA_ADAPTER);
     adapter.data = NULL;
