@@ -16,9 +16,21 @@ enum { CODE = -0x5253 };
 enum { PROGRESS = 256 };
 static atomic_uint progress[PROGRESS]; /* by the number of the thread */
 
+enum { CANCELLATION = 32 }; /* the C library's signal for pthread_cancel(3) */
+
+/* Whether the two signals came at once: ours is handled first, on top of the other one's handler,
+ * which has not begun. A change of the thread's cancellation type would wait for that one for ever.
+ * It goes first; if the thread is not cancelled then, its store faults again. */
+static bool is_being_cancelled(const ucontext_t *interrupted)
+{
+    return sigismember(&interrupted->uc_sigmask, CANCELLATION) == 1;
+}
+
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
+    if (is_being_cancelled(context))
+        return;
     RSM_UNCANCELLABLE;
     int error = errno;
     if (info->si_code == CODE &&

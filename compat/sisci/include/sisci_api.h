@@ -460,7 +460,8 @@ sci_segment_cb_reason_t SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segmen
  *                byte is to be at @p addr, which has the place in its page that the byte has in its
  *                own, and nothing is mapped there. Of remote segments those that choose how
  *                hardware stores and reads change nothing; SCI_FLAG_BROADCAST: of a group, else
- *                SCI_ERR_ILLEGAL_FLAG; SCI_FLAG_LOCK_OPERATION, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP and
+ *                SCI_ERR_ILLEGAL_FLAG; SCI_FLAG_LOCK_OPERATION,
+ *                SCI_FLAG_CONDITIONAL_INTERRUPT_MAP and
  *                SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP: SCI_ERR_FLAG_NOT_IMPLEMENTED.
  * @param error   also SCI_ERR_OUT_OF_RANGE; SCI_ERR_ILLEGAL_ADDRESS: @p addr cannot be;
  *                SCI_ERR_NOT_CONNECTED; SCI_ERR_ILLEGAL_OPERATION: there is no memory.
