@@ -260,7 +260,7 @@ enum rsm_status rsmcore_import_connect_group(struct rsmcore_controller *controll
                                              enum rsm_id_space space, uint32_t segment_id,
                                              struct rsmcore_import **out)
 {
-    uint64_t size;
+    uint64_t size = 0;
     struct rsmcore_group_conn *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;

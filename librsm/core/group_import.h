@@ -28,4 +28,4 @@ enum rsm_status rsmcore_import_connect_group(struct rsmcore_controller *controll
 RSMCORE_EXPORTS_END
 
 /** The connection ends: its thread looks for members no more. Before it is disconnected. */
-void rsmcore_import_end_group(struct rsmcore_group_conn *group);
+void rsmcore_import_end_group(struct rsmcore_group_conn *made);
