@@ -49,12 +49,19 @@ struct daemon {
     char why[WHY_MAX]; /* the start failed */
 };
 
-/* The first ones: a daemon without is none of the cluster. */
+/* The first ones: a daemon without is none of the cluster. The predecessor's clients do not wait for
+ * the source, which may take its time. */
 static const struct rsmd_members *find_first(void *context, const struct rsmd_conf_members *rules,
                                              char *why)
 {
     struct daemon *d = context;
-    if (!rsmd_members_first(rsmd_runtime_directory(d->options), rules, &d->first, why))
+    const char *directory = rsmd_runtime_directory(d->options);
+    *why = '\0';
+    if (d->received.present && rsmd_members_kept(directory, rules, &d->first)) {
+        d->first.ttl_s = 0;
+        return &d->first;
+    }
+    if (!rsmd_members_first(directory, rules, &d->first, why))
         return NULL;
     if (*why != '\0')
         rsm_log_warning("%s", why);

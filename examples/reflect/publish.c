@@ -111,10 +111,15 @@ bool publisher_settle(struct publisher *publisher, unsigned *lacking)
 
 bool slot_read(const struct slot *slot, struct slot *into)
 {
+    enum { WORDS = sizeof *slot / sizeof(uint64_t) };
+    const uint64_t *from = (const uint64_t *)(const void *)slot;
+    uint64_t words[WORDS];
     uint64_t ended = __atomic_load_n(&slot->ended, __ATOMIC_ACQUIRE);
-    memcpy(into, (const void *)slot, sizeof *into);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    /* Each load comes before the next one, and so all of them before that of `begun`. */
+    for (unsigned i = 0; i < WORDS; i++)
+        words[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
     uint64_t begun = __atomic_load_n(&slot->begun, __ATOMIC_RELAXED);
+    memcpy(into, words, sizeof *into);
     into->ended = ended;
     return ended != 0 && begun == ended;
 }

@@ -81,6 +81,14 @@ case_program() {
     reload 1
     state_is 1 1 2 up || fail "rsmd waits for the program"
     says 1 "it has not ended within 10 s"
+
+    # A successor does not wait for it.
+    local before=$SECONDS
+    node_signal 1 USR2
+    says 1 "node 1 goes on in"
+    await "host 1 serves" rsmstat_of 1 1 --links
+    await_up 1 1 2
+    [ $((SECONDS - before)) -lt 8 ] || fail "a successor waits for the program"
     rm "$work/hang"
 
     # A start while there is no answer: the members are those of the last time.
