@@ -169,7 +169,8 @@ case_dns() {
     await_up 1 1 2
     await_up 2 2 3
     nodes_end
-    ip netns exec h1 "$RSM_RSMD" --check --config <(sed 's/_tcp.test/_tcp.nowhere/' "$work/1/rsm.conf") 2>&1 |
+    sed 's/_tcp.test/_tcp.nowhere/' "$work/1/rsm.conf" >"$work/1/nowhere.conf"
+    ip netns exec h1 "$RSM_RSMD" --check --config "$work/1/nowhere.conf" 2>&1 |
         grep -q 'dns:_rsm._tcp.nowhere: no SRV records' || fail "a name that is not there is not named"
 }
 
