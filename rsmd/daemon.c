@@ -49,8 +49,8 @@ struct daemon {
     char why[WHY_MAX]; /* the start failed */
 };
 
-/* The first ones: a daemon without is none of the cluster. The predecessor's clients do not wait for
- * the source, which may take its time. */
+/* The first ones: a daemon without is none of the cluster. The predecessor's clients do not wait
+ * for the source, which may take its time. */
 static const struct rsmd_members *find_first(void *context, const struct rsmd_conf_members *rules,
                                              char *why)
 {

@@ -209,6 +209,26 @@ printf '[controller sci0]\ntransport = shm\n' >/etc/rsm/rsm.conf
 systemctl restart rsmd
 lab_until 30 has_status '^node 1' || lab_fail "STATUS= is: $(status_text)"
 
+step "members by a program"
+printf '#!/bin/sh\necho 1 - 127.0.0.1\necho 5 elsewhere 127.0.0.5\n' >/etc/rsm/members
+chmod 755 /etc/rsm/members
+printf '[cluster]\nnodes = exec:/etc/rsm/members\nauth = none\ninsecure = yes\n[controller sci0]\ntransport = shm\n' \
+    >/etc/rsm/rsm.conf
+rsmd --check | grep -q '^exec:/etc/rsm/members: nodes: 2$' || lab_fail "rsmd --check does not ask the program"
+systemctl restart rsmd
+has_member() {
+    rsmstat --links | grep -q '^ *5  *127.0.0.5 '
+}
+lab_until 30 has_member || {
+    journalctl --no-pager -n 30 -u rsmd
+    lab_fail "the program's nodes are not there: $(rsmstat --links)"
+}
+[ -f /run/rsm/members ] || lab_fail "the members are not kept"
+rm /etc/rsm/members
+printf '[controller sci0]\ntransport = shm\n' >/etc/rsm/rsm.conf
+systemctl restart rsmd
+lab_until 30 has_status '^node 1' || lab_fail "STATUS= is: $(status_text)"
+
 step "stop, and socket activation"
 start_load
 systemctl stop rsmd.service
