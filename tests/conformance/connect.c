@@ -3,7 +3,7 @@
 #include "process.h"
 #include "stage.h"
 
-enum { FAR_NODE = 63, AT_ONCE_MS = 10000 };
+enum { FAR_NODE = 63, AT_ONCE_MS = 10000, LONG_MS = 60000 };
 
 /* A connect that must fail, with a handle that must become NULL. */
 static void expect_none(int wanted, rsm_memseg_id_t id, rsm_permission_t rights)
@@ -233,6 +233,8 @@ CONFORMANCE(I, 21, "an importer that is killed does not hinder the exporter")
     rsm_memseg_export_handle_t segment = published(memory, 1);
     TELL_OK(importer, ATTACH, .pages = 1);
     TELL_OK(importer, POKE, .value = 1);
+    for (int64_t end = now_ms() + LONG_MS; load64(memory) != 1;) /* or it lands behind our store */
+        HOLDS(now_ms() < end);
     actor_kill(importer);
     int64_t start = now_ms();
     store64(memory, 2);
