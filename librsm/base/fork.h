@@ -32,6 +32,8 @@ enum rsmcore_fork_rank {
     RSMCORE_FORK_VIEWS,   /* mappings without loads and stores: install fault handlers */
     RSMCORE_FORK_EVENTS,  /* the thread for transports' events: calls transports */
     RSMCORE_FORK_REGIONS, /* exported pages: hold control connections, and swap pages */
+    RSMCORE_FORK_PORTS,   /* of controllers: names them only */
+    RSMCORE_FORK_WRAPS,   /* connections that get the mapping engine */
 
     /* Control connections. A thread that makes one may start a daemon or wait for the system's. */
     RSMCORE_FORK_CONTROLS,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "core/controller.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "core/controller_ports.h"
 #include "core/import.h"
 #include "control/control.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "fault/uffd.h"
 #include "transport/generic.h"
@@ -36,10 +36,13 @@ struct rsmcore_controller {
     atomic_uint references;
     struct rsm_controller_reply info;
     uint32_t peer_timeout_ms;
-    uint32_t node;        /* this one */
-    pthread_mutex_t lock; /* guards ports */
-    struct port_slot ports[PORT_SLOTS];
+    uint32_t node;                      /* this one */
+    struct port_slot ports[PORT_SLOTS]; /* guarded by ports_lock */
 };
+
+/* Held for a look at the ports of a controller. Opening a port may take long, and is done without
+ * it. */
+RSMCORE_FORK_PART(ports_lock, RSMCORE_FORK_PORTS, NULL);
 
 /* What came with the reply; all of it is ours to close. */
 static void take_lent_device(struct rsm_packet_fds *fds)
@@ -135,7 +138,6 @@ static enum rsm_status open_found(const struct found *found, struct rsmcore_cont
     if (made == NULL)
         return ops == NULL ? RSM_ST_NO_CONTROLLER : RSM_ST_NO_MEMORY;
     atomic_init(&made->references, 1);
-    pthread_mutex_init(&made->lock, NULL);
     made->info = found->info;
     made->peer_timeout_ms = found->peer_timeout_ms;
     made->node = found->node;
@@ -202,40 +204,56 @@ void rsmcore_controller_close(struct rsmcore_controller *controller)
     for (int i = 0; i < PORT_SLOTS; i++)
         if (controller->ports[i].ops != NULL && !is_parents(&controller->ports[i]))
             rsmcore_port_close(controller->ports[i].port);
-    pthread_mutex_destroy(&controller->lock);
     free(controller);
+}
+
+/* The slot of the transport's port, or the one where it belongs; NULL: all are taken. A port that
+ * this process must not use is none. */
+static struct port_slot *find_slot(struct rsmcore_controller *controller,
+                                   const struct rsm_import_ops *ops)
+{
+    for (int i = 0; i < PORT_SLOTS; i++)
+        if (controller->ports[i].ops == NULL || controller->ports[i].ops == ops)
+            return &controller->ports[i];
+    return NULL;
+}
+
+/* The port that is open, or NULL. With @p opened, a port that the caller has just opened: it is the
+ * one from now on if there is none yet and there is a slot. */
+static struct rsm_port *look_for_port(struct rsmcore_controller *controller,
+                                      const struct rsm_import_ops *ops, struct rsm_port *opened)
+{
+    struct rsm_port *port = NULL;
+    rsmcore_fork_lock(&ports_lock);
+    struct port_slot *slot = find_slot(controller, ops);
+    if (slot != NULL && opened != NULL && (slot->ops == NULL || is_parents(slot)))
+        *slot = (struct port_slot){.ops = ops, .port = opened, .process = rsmcore_guard_process()};
+    if (slot != NULL && slot->ops != NULL && !is_parents(slot))
+        port = slot->port;
+    rsmcore_fork_unlock(&ports_lock);
+    return port;
 }
 
 enum rsm_status rsmcore_controller_port(struct rsmcore_controller *controller,
                                         const struct rsm_import_ops *ops, struct rsm_port **port)
 {
-    enum rsm_status status = RSM_ST_NO_RESOURCES;
-    pthread_mutex_lock(&controller->lock);
-    for (int i = 0; i < PORT_SLOTS; i++) {
-        struct port_slot *slot = &controller->ports[i];
-        if (slot->ops == NULL || (slot->ops == ops && is_parents(slot))) {
-            struct rsm_controller_info info = {.name = controller->info.name,
-                                               .device = controller->info.device,
-                                               .options = controller->info.options,
-                                               .peer_timeout_ms = controller->peer_timeout_ms,
-                                               .node = controller->node,
-                                               .address = controller->info.address};
-            status = rsmcore_port_open(ops, &info, &slot->port);
-            if (status == RSM_ST_OK) {
-                slot->ops = ops;
-                slot->process = rsmcore_guard_process();
-            }
-        } else if (slot->ops == ops) {
-            status = RSM_ST_OK;
-        } else {
-            continue;
-        }
-        if (status == RSM_ST_OK)
-            *port = slot->port;
-        break;
-    }
-    pthread_mutex_unlock(&controller->lock);
-    return status;
+    struct rsm_port *opened;
+    const struct rsm_controller_info info = {.name = controller->info.name,
+                                             .device = controller->info.device,
+                                             .options = controller->info.options,
+                                             .peer_timeout_ms = controller->peer_timeout_ms,
+                                             .node = controller->node,
+                                             .address = controller->info.address};
+    *port = look_for_port(controller, ops, NULL);
+    if (*port != NULL)
+        return RSM_ST_OK;
+    enum rsm_status status = rsmcore_port_open(ops, &info, &opened);
+    if (status != RSM_ST_OK)
+        return status;
+    *port = look_for_port(controller, ops, opened);
+    if (*port != opened) /* another thread has opened one meanwhile, or there is no slot */
+        rsmcore_port_close(opened);
+    return *port != NULL ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
 }
 
 enum rsm_status rsmcore_controller_request(struct rsmcore_controller *controller,

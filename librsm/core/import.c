@@ -11,6 +11,7 @@
 #include "core/group_import.h"
 #include "control/control.h"
 #include "base/cancel.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/probe.h"
 #include "core/target.h"
@@ -299,13 +300,24 @@ static const struct rsm_mapping_ops *mapping_engine(void)
     return engine;
 }
 
+/* Held by the thread that gives a connection the mapping engine, which may have to be loaded: it is
+ * not taken by fork(2). */
+static pthread_mutex_t wrapping_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The thread that holds it is the parent's. */
+static void after_fork_in_child(void)
+{
+    wrapping_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+RSMCORE_FORK_PART(wraps, RSMCORE_FORK_WRAPS, after_fork_in_child);
+
 /* Make the connection one that can map. */
 static enum rsm_status make_mappable(struct rsmcore_import *import)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     RSM_UNCANCELLABLE;
     enum rsm_status status = RSM_ST_OK;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&wrapping_lock);
     struct rsm_conn *conn = rsmcore_import_conn(import);
     if ((conn->caps & RSM_CAP_MAP) == 0) {
         const struct rsm_mapping_ops *engine = mapping_engine();
@@ -321,7 +333,7 @@ static enum rsm_status make_mappable(struct rsmcore_import *import)
             atomic_store(&rsmcore_mapping_engine, engine);
         }
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&wrapping_lock);
     return status;
 }
 

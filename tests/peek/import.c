@@ -75,10 +75,15 @@ static enum rsm_status ask(struct peek_conn *conn, const struct peek_request *re
 
 /* ------------------------------------------------------------------ port and connection */
 
+/* Called while a port is being opened, if the program has it. */
+void peek_opening(void) __attribute__((weak, visibility("default")));
+
 static enum rsm_status peek_open(const struct rsm_controller_info *info, struct rsm_port **port)
 {
     if (info->peer_timeout_ms == 0) /* what every transport is to be told */
         return RSM_ST_INVALID;
+    if (peek_opening != NULL)
+        peek_opening();
     *port = calloc(1, sizeof **port);
     if (*port == NULL)
         return RSM_ST_NO_MEMORY;
