@@ -11,17 +11,18 @@
 #endif
 
 enum mapping_defect {
-    MAPPING_WHOLE_PAGE = 1,    /* a flush sends the page instead of what changed in it */
-    MAPPING_STALE_TWIN = 2,    /* a page keeps its twin after a flush and is not read again */
-    MAPPING_NO_O1 = 3,         /* a trapped store overtakes earlier ones to pages with a twin */
-    MAPPING_LIVE_POST = 4,     /* a flush compares and sends a page that is being stored to */
-    MAPPING_GAP_MERGE = 5,     /* a flush sends what lies between two changed bytes */
-    MAPPING_NO_REFRESH = 6,    /* cached pages stay as they are until a barrier */
-    MAPPING_LOST_ERROR = 7,    /* what fails outside a call is forgotten */
-    MAPPING_READ_BEFORE = 8,   /* a page is read before own writes to it have arrived */
-    MAPPING_BLIND_MERGE = 9,   /* mirror: what is fetched replaces what the program has stored */
-    MAPPING_RACY_MERGE = 10,   /* mirror: a merge overwrites what is stored meanwhile */
-    MAPPING_MERGE_AS_OWN = 11, /* mirror: what is fetched counts as stored by the program */
+    MAPPING_WHOLE_PAGE = 1,      /* a flush sends the page instead of what changed in it */
+    MAPPING_STALE_TWIN = 2,      /* a page keeps its twin after a flush and is not read again */
+    MAPPING_NO_O1 = 3,           /* a trapped store overtakes earlier ones to pages with a twin */
+    MAPPING_LIVE_POST = 4,       /* a flush compares and sends a page that is being stored to */
+    MAPPING_GAP_MERGE = 5,       /* a flush sends what lies between two changed bytes */
+    MAPPING_NO_REFRESH = 6,      /* cached pages stay as they are until a barrier */
+    MAPPING_LOST_ERROR = 7,      /* what fails outside a call is forgotten */
+    MAPPING_READ_BEFORE = 8,     /* a page is read before own writes to it have arrived */
+    MAPPING_BLIND_MERGE = 9,     /* mirror: what is fetched replaces what the program has stored */
+    MAPPING_RACY_MERGE = 10,     /* mirror: a merge overwrites what is stored meanwhile */
+    MAPPING_MERGE_AS_OWN = 11,   /* mirror: what is fetched counts as stored by the program */
+    MAPPING_OLD_BESIDE_NEW = 12, /* pages that were read earlier stay beside one that has news */
 };
 
 #define MAPPING_DEFECT(which) (RSM_MAPPING_DEFECT == (which))

@@ -5,7 +5,7 @@
 
 #include "mapping/defects.h"
 
-enum { REFRESHES_IN_A_ROW = 16, LINES = 64, BITS = 64 };
+enum { REFRESHES_IN_A_ROW = 16, REREADS = 3, LINES = 64, BITS = 64 };
 
 static void wake(struct mapping_space *space)
 {
@@ -94,18 +94,22 @@ __attribute__((no_sanitize_thread)) static void update(const struct mapping_spac
             words[i] = fresh[i];
 }
 
-/* Fetch the page from the segment. On failure it keeps its last contents; the barrier reports the
- * error, and the program continues. */
-static void bring(struct mapping_space *space, uint32_t page)
+/* Fetch the page from the segment into the buffer. False: the page keeps its last contents; the
+ * barrier reports the error, and the program continues. */
+static bool fetch(struct mapping_space *space, uint32_t page)
 {
-    struct mapping_page *entry = &space->page[page];
-    if (space->dead)
-        return;
     size_t bytes = mapping_page_bytes(space, page);
+    if (space->dead)
+        return false;
     if (bytes < space->page_size)
         memset(space->buffer + bytes, 0, space->page_size - bytes);
-    if (mapping_fetch(space, page, 1) != RSM_ST_OK)
-        return;
+    return mapping_fetch(space, page, 1) == RSM_ST_OK;
+}
+
+/* The page has what the buffer has. */
+static void take(struct mapping_space *space, uint32_t page)
+{
+    struct mapping_page *entry = &space->page[page];
     if (entry->known && !entry->two_way && entry->stored_lines != 0 &&
         peer_wrote_ours(space, page)) {
         entry->two_way = true;
@@ -116,6 +120,59 @@ static void bring(struct mapping_space *space, uint32_t page)
         update(space, mapping_shown_of(space, page));
     if (entry->state == MAPPING_NONE || space->shown != NULL)
         memcpy(mapping_copy_of(space, page), space->buffer, space->page_size);
+}
+
+/* Words of the page in which the buffer differs from the copy, counted up to 2. */
+static unsigned changed_words(const struct mapping_space *space, uint32_t page)
+{
+    const uint64_t *old = (const uint64_t *)(const void *)mapping_copy_of(space, page);
+    const uint64_t *fresh = (const uint64_t *)(const void *)space->buffer;
+    unsigned count = 0;
+    if (memcmp(old, fresh, space->page_size) == 0)
+        return 0;
+    for (size_t i = 0; i < space->page_size / sizeof *fresh && count < 2; i++)
+        count += old[i] != fresh[i];
+    return count;
+}
+
+/* A read of a page may find a flag that was set, and not the data before it that was stored while
+ * the read went on. Read the page again until two reads agree. A page that never stays the same
+ * for so long is taken as it is. */
+static bool fetch_again(struct mapping_space *space, uint32_t page)
+{
+    uint8_t *earlier = space->buffer + space->page_size;
+    for (unsigned i = 0; i < REREADS; i++) {
+        memcpy(earlier, space->buffer, space->page_size);
+        if (!fetch(space, page))
+            return false;
+        if (memcmp(earlier, space->buffer, space->page_size) == 0)
+            break;
+    }
+    return true;
+}
+
+/* The program is about to see in @p page what the peer has stored. What the peer stored before that
+ * must not look older: the pages that were read earlier are read again when they are used. */
+static void drop_older(struct mapping_space *space, uint32_t page)
+{
+    if (MAPPING_DEFECT(MAPPING_OLD_BESIDE_NEW))
+        return;
+    mapping_drop_clean(space, 0, page);
+    mapping_drop_clean(space, page + 1, space->page_count - page - 1);
+}
+
+/* Have in the copy what the segment has, for a page that is NONE. */
+static void bring(struct mapping_space *space, uint32_t page)
+{
+    bool was_known = space->page[page].known;
+    if (!fetch(space, page))
+        return;
+    if (!was_known || changed_words(space, page) > 0) {
+        if (was_known && !fetch_again(space, page))
+            return;
+        drop_older(space, page);
+    }
+    take(space, page);
 }
 
 /* A kernel that has no room for another kind of page in between gets larger kinds. */
@@ -149,6 +206,18 @@ bool mapping_reassert(struct mapping_space *space, uint32_t page)
     return try_protect(space, page, space->page[page].state);
 }
 
+/* The views show the copy of a page that is NONE. */
+static bool show_clean(struct mapping_space *space, uint32_t page)
+{
+    if (!protect(space, page, MAPPING_RO))
+        return false;
+    space->page[page].state = MAPPING_RO;
+    space->page[page].since = space->now();
+    add_clean(space, page);
+    settled(space);
+    return true;
+}
+
 bool mapping_load(struct mapping_space *space, uint32_t page)
 {
     struct mapping_page *entry = &space->page[page];
@@ -157,13 +226,9 @@ bool mapping_load(struct mapping_space *space, uint32_t page)
     if (!mapping_may_read(space))
         return false;
     bring(space, page);
-    if (!protect(space, page, MAPPING_RO))
+    if (!show_clean(space, page))
         return false;
-    entry->state = MAPPING_RO;
-    entry->since = space->now();
     entry->refreshes = 0;
-    add_clean(space, page);
-    settled(space);
     space->counters.loads++;
     return true;
 }
@@ -175,8 +240,8 @@ bool mapping_promote(struct mapping_space *space, uint32_t page)
         return true;
     if (!mapping_may_read(space))
         return false;
-    if (!(MAPPING_DEFECT(MAPPING_STALE_TWIN) && entry->known))
-        bring(space, page);
+    if (!(MAPPING_DEFECT(MAPPING_STALE_TWIN) && entry->known) && fetch(space, page))
+        take(space, page);
     memcpy(mapping_twin_of(space, page), mapping_copy_of(space, page), space->page_size);
     if (!protect(space, page, MAPPING_RW))
         return false;
@@ -253,9 +318,20 @@ void mapping_refresh(struct mapping_space *space, uint32_t page)
         mapping_drop_clean(space, page, 1);
         return;
     }
-    bring(space, page);
-    entry->since = space->now();
     space->counters.refreshes++;
+    entry->since = space->now();
+    if (!fetch(space, page))
+        return;
+    unsigned words = changed_words(space, page);
+    if (words == 0 || !fetch_again(space, page))
+        return;
+    words = changed_words(space, page);
+    drop_older(space, page);
+    if (words > 1 && !MAPPING_DEFECT(MAPPING_OLD_BESIDE_NEW)) /* they cannot appear at once */
+        mapping_drop_clean(space, page, 1);
+    take(space, page);
+    if (entry->state == MAPPING_NONE)
+        (void)show_clean(space, page); /* else the next load brings it */
 }
 
 static void drop_run(struct mapping_space *space, uint32_t first, uint32_t count)

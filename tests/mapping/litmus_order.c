@@ -159,6 +159,49 @@ static void ping_pong(void)
     bed_end();
 }
 
+/* What the peer stores before a flag, and the flag: in the same page on both sides of it, and in
+ * other pages. */
+static const size_t flag_places[] = {8, PAGE + 64, 2 * PAGE - 8};
+static const size_t data_places[] = {0,           256,           PAGE - 8,    PAGE,
+                                     PAGE + 2048, 2 * PAGE - 16, 2 * PAGE + 8};
+enum {
+    FLAG_PLACES = sizeof flag_places / sizeof flag_places[0],
+    DATA_PLACES = sizeof data_places / sizeof data_places[0],
+};
+
+static void store_in_order(volatile uint8_t *segment, struct sync *sync)
+{
+    for (uint64_t round = 1, last = litmus_rounds(ROUNDS); round <= last; round++) {
+        AWAIT(atomic_load(&sync->word[WORD_GO]) == round);
+        for (unsigned i = 0; i < DATA_PLACES; i++)
+            store64(segment + data_places[i], round);
+        atomic_thread_fence(memory_order_release);
+        store64(segment + flag_places[round % FLAG_PLACES], round);
+        AWAIT(atomic_load(&sync->word[WORD_ACK]) == round);
+    }
+}
+
+/* Who sees the flag sees the data, though all pages have been read before, and without a call. */
+static void loads_in_order(void)
+{
+    if (!accesses_are_refused())
+        litmus_skip("not promised in this mode");
+    struct sync *sync = bed_start(store_in_order, 3);
+    volatile uint8_t *map = bed_map(0, 3 * PAGE, MAY_ALL);
+    for (uint64_t round = 1, last = litmus_rounds(ROUNDS); round <= last; round++) {
+        for (unsigned i = 0; i < DATA_PLACES; i++)
+            CHECK(load64(map + data_places[i]) == round - 1);
+        atomic_store(&sync->word[WORD_GO], round);
+        AWAIT(load64(map + flag_places[round % FLAG_PLACES]) == round);
+        atomic_thread_fence(memory_order_acquire);
+        for (unsigned i = 0; i < DATA_PLACES; i++)
+            CHECK(load64(map + data_places[i]) == round);
+        atomic_store(&sync->word[WORD_ACK], round);
+    }
+    bed_unmap(map);
+    bed_end();
+}
+
 /* ---------------------------------------------------------------- 7: never backwards */
 
 static void count_up(volatile uint8_t *segment, struct sync *sync)
@@ -221,6 +264,7 @@ const struct litmus litmus_order[] = {
     {"messages_without_barrier", messages_without_barrier},
     {"value_and_back", value_and_back},
     {"ping_pong", ping_pong},
+    {"loads_in_order", loads_in_order},
     {"monotonic", monotonic},
     {"open_sees_everything", open_sees_everything},
     {NULL, NULL},

@@ -16,7 +16,7 @@ export RSM_LITMUS_HOSTS=/run/h RSM_LITMUS_LIMIT_MS=300000
 [ -e /bin/true ] || ln -s /usr/bin/busybox /bin/true # which forked_child executes
 
 calls='calls_from_mapping calls_into_mapping calls_across_pages calls_with_buffer calls_during_unmap'
-quick="value_and_back ping_pong open_sees_everything bell_alone bell_that_is_read bell_beside_polled_word
+quick="value_and_back ping_pong loads_in_order open_sees_everything bell_alone bell_that_is_read bell_beside_polled_word
     bell_after_barrier bell_alone_after_barrier instructions operands variables parts map_again put_and_get
     another_connection read_only write_only store_after_unmap other_faults handler_goes_again other_bus_errors
     store_during_unmap signals_blocked handlers_that_store jump_out_of_fault jump_out_of_handler
