@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { NS_PER_S = 1000000000, PATIENCE_S = 10 };
+enum { NS_PER_S = 1000000000, TIMEOUT_S = 10 };
 
 static int64_t now_ns(void)
 {
@@ -69,9 +69,9 @@ static int memory_receive(void *rings, void *message)
 const struct access access_memory = {memory_send, memory_receive};
 
 /* Until it has been done: no server answers after so long. */
-static bool has_patience(int64_t since)
+static bool is_in_time(int64_t since)
 {
-    if (now_ns() - since < (int64_t)PATIENCE_S * NS_PER_S) {
+    if (now_ns() - since < (int64_t)TIMEOUT_S * NS_PER_S) {
         sched_yield();
         return true;
     }
@@ -85,10 +85,10 @@ static bool round_trip(const struct access *access, void *rings, uint64_t number
     int64_t since = now_ns();
     int done;
     while ((done = access->send(rings, &message)) == 0)
-        if (!has_patience(since))
+        if (!is_in_time(since))
             return false;
     while (done > 0 && (done = access->receive(rings, &message)) == 0) {
-        if (!has_patience(since))
+        if (!is_in_time(since))
             return false;
         done = 1;
     }
@@ -110,7 +110,7 @@ static bool stream(const struct access *access, void *rings, uint64_t first, uns
         answered += came > 0;
         if (went > 0 || came > 0)
             since = now_ns();
-        else if (!has_patience(since))
+        else if (!is_in_time(since))
             return false;
     }
     return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file Two rings of messages in memory that two processes share, one for each direction. This part
- *  was written for processes of one host and does not know librsm. Here it also runs between two
- *  hosts, as it is: the client has the memory mapped. */
+/** @file Two rings of messages in memory that two processes share, one for each direction. This
+ *  part was written for processes of one host and does not know librsm. Here it also runs between
+ *  two hosts, as it is: the client has the memory mapped. */
 #pragma once
 
 #include <stdalign.h>

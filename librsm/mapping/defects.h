@@ -22,7 +22,7 @@ enum mapping_defect {
     MAPPING_BLIND_MERGE = 9,     /* mirror: what is fetched replaces what the program has stored */
     MAPPING_RACY_MERGE = 10,     /* mirror: a merge overwrites what is stored meanwhile */
     MAPPING_MERGE_AS_OWN = 11,   /* mirror: what is fetched counts as stored by the program */
-    MAPPING_OLD_BESIDE_NEW = 12, /* pages that were read earlier stay beside one that has news */
+    MAPPING_OLD_BESIDE_NEW = 12, /* pages that were read earlier stay beside one that has changed */
 };
 
 #define MAPPING_DEFECT(which) (RSM_MAPPING_DEFECT == (which))
