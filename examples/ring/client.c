@@ -136,8 +136,9 @@ bool client_run(const char *name, const struct access *access, void *rings, unsi
     int64_t took = now_ns() - began;
     if (good) {
         qsort(times, count, sizeof *times, compare);
+        int64_t median = times[count / 2], late = times[count * 99ull / 100];
         printf("%-12s a message and its answer: %8.2f us (p99 %.2f)   %9.0f messages a second\n",
-               name, (double)times[count / 2] / 1000, (double)times[count * 99ull / 100] / 1000,
+               name, (double)median / 1000, (double)late / 1000,
                (double)count * NS_PER_S / (double)took);
     }
     free(times);
