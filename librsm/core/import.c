@@ -445,21 +445,6 @@ static void report_trap(struct rsmcore_import *import)
     rsmcore_control_try_post(import->control, &msg);
 }
 
-void rsmcore_import_report_inexact(struct rsmcore_import *import)
-{
-    const struct rsm_mapping_ops *engine = atomic_load(&import->soft);
-    if (engine == NULL)
-        return;
-    const struct mapping_inexact stores = engine->inexact(rsmcore_import_conn(import));
-    uint64_t sum = stores.unknown + stores.blocked + stores.by_calls;
-    if (atomic_exchange(&import->inexact_known, sum) == sum)
-        return;
-    struct rsm_msg msg;
-    rsm_msg_begin(&msg, RSM_MSG_IMPORT_INEXACT);
-    msg.u.import_inexact = (struct rsm_import_inexact_request){import->id, stores};
-    rsmcore_control_try_post(import->control, &msg);
-}
-
 enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offset, size_t length,
                                    uint32_t rights, bool fixed, void **address)
 {
@@ -488,7 +473,5 @@ enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offse
 enum rsm_status rsmcore_import_unmap(struct rsmcore_import *import, void *address, size_t length)
 {
     struct rsm_conn *conn = rsmcore_import_conn(import);
-    enum rsm_status status = conn->ops->unmap(conn, address, length);
-    rsmcore_import_report_inexact(import);
-    return status;
+    return conn->ops->unmap(conn, address, length);
 }

@@ -32,14 +32,12 @@ struct mapping_thread {
 struct mapping {
     struct rsm_conn conn; /* first: this is a connection */
     struct mapping_space space;
-    struct mapping_view *first; /* newest view; guarded by the space's lock */
-    int fd;                     /* of the copy */
-    unsigned process;           /* mapping_process() of its maker */
-    _Atomic unsigned views;     /* how many it has */
-    _Atomic uint32_t users;     /* threads in the handler that may use it */
-    pthread_mutex_t map_lock;   /* serialises map and unmap */
-    struct mapping_inexact
-        inexact_before;           /* of views that have ended; guarded by the space's lock */
+    struct mapping_view *first;   /* newest view; guarded by the space's lock */
+    int fd;                       /* of the copy */
+    unsigned process;             /* mapping_process() of its maker */
+    _Atomic unsigned views;       /* how many it has */
+    _Atomic uint32_t users;       /* threads in the handler that may use it */
+    pthread_mutex_t map_lock;     /* serialises map and unmap */
     struct mapping_thread thread; /* runs while there are views */
     const struct mapping_mechanism *mechanism;
     int faultfd;                        /* of mechanisms that have one, else -1 */

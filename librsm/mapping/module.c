@@ -234,13 +234,6 @@ static void log_counters(const struct mapping *mapping, const struct mapping_cou
                  c->by_calls);
 }
 
-static void add_inexact(struct mapping_inexact *sum, const struct mapping_counters *counters)
-{
-    sum->unknown += counters->unknown;
-    sum->blocked += counters->blocked;
-    sum->by_calls += counters->by_calls;
-}
-
 /* No view is left: what was cached is not what the next one will see. */
 static void close_space(struct mapping *mapping)
 {
@@ -250,7 +243,6 @@ static void close_space(struct mapping *mapping)
     mapping_forget(&mapping->space, 0, mapping->space.page_count);
     struct mapping_counters counters = mapping->space.counters;
     mapping->space.counters = (struct mapping_counters){.traps = 0};
-    add_inexact(&mapping->inexact_before, &counters);
     mapping_leave(mapping, &before);
     log_counters(mapping, &counters);
     mapping_memory_trim(&mapping->space);
@@ -399,19 +391,6 @@ static struct mapping_choice choice(struct rsm_conn *conn)
     return mapping_mechanism_choice(mapping_of(conn));
 }
 
-static struct mapping_inexact inexact(struct rsm_conn *conn)
-{
-    struct mapping *mapping = mapping_of(conn);
-    struct mapping_mask before;
-    if (mapping_is_foreign(mapping))
-        return (struct mapping_inexact){.unknown = 0}; /* the parent reports its own */
-    mapping_enter(mapping, &before);
-    struct mapping_inexact stores = mapping->inexact_before;
-    add_inexact(&stores, &mapping->space.counters);
-    mapping_leave(mapping, &before);
-    return stores;
-}
-
 __attribute__((visibility("default"))) const struct rsm_mapping_ops rsm_mapping_ops_v1 = {
     .abi_version = RSM_MAPPING_ABI,
     .size = sizeof(struct rsm_mapping_ops),
@@ -419,5 +398,4 @@ __attribute__((visibility("default"))) const struct rsm_mapping_ops rsm_mapping_
     .acquire = acquire,
     .shows = mapping_view_overlaps,
     .choice = choice,
-    .inexact = inexact,
 };

@@ -147,12 +147,6 @@ static const struct rsmd_importer_ops importer_here = {
     .about = show_import,
 };
 
-const struct mapping_inexact *rsmd_importer_inexact(const struct rsmd_importer *importer)
-{
-    return importer->ops == &importer_here ? &((const struct rsmd_import *)importer)->inexact
-                                           : NULL;
-}
-
 /* ------------------------------------------------------------------ an exporter here */
 
 static void disconnect(struct rsmd_node *node, struct rsmd_import *import)

@@ -21,7 +21,6 @@ struct controller {
 struct segment {
     uint32_t exporter; /**< node */
     struct rsm_inspect_item item;
-    struct mapping_inexact inexact; /**< of an import */
 };
 
 struct segments {

@@ -621,8 +621,3 @@ bool rsmcore_control_has_successor(const struct rsmcore_control *control)
 {
     return false;
 }
-
-void rsmcore_import_report_inexact(struct rsmcore_import *import)
-{
-    (void)import;
-}
