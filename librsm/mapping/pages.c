@@ -5,7 +5,7 @@
 
 #include "mapping/defects.h"
 
-enum { REFRESHES_IN_A_ROW = 16, REREADS = 3, LINES = 64, BITS = 64 };
+enum { REFRESHES_IN_A_ROW = 32, REREADS = 3, LINES = 64, BITS = 64 };
 
 static void wake(struct mapping_space *space)
 {
@@ -164,14 +164,15 @@ static void drop_older(struct mapping_space *space, uint32_t page)
 /* Have in the copy what the segment has, for a page that is NONE. */
 static void bring(struct mapping_space *space, uint32_t page)
 {
-    bool was_known = space->page[page].known;
+    struct mapping_page *entry = &space->page[page];
     if (!fetch(space, page))
         return;
-    if (!was_known || changed_words(space, page) > 0) {
-        if (was_known && !fetch_again(space, page))
-            return;
+    bool changed = entry->known && changed_words(space, page) > 0;
+    if (changed && !fetch_again(space, page))
+        return;
+    if (changed || entry->unseen)
         drop_older(space, page);
-    }
+    entry->unseen = false;
     take(space, page);
 }
 
@@ -240,8 +241,10 @@ bool mapping_promote(struct mapping_space *space, uint32_t page)
         return true;
     if (!mapping_may_read(space))
         return false;
-    if (!(MAPPING_DEFECT(MAPPING_STALE_TWIN) && entry->known) && fetch(space, page))
+    if (!(MAPPING_DEFECT(MAPPING_STALE_TWIN) && entry->known) && fetch(space, page)) {
+        entry->unseen |= entry->known && changed_words(space, page) > 0;
         take(space, page);
+    }
     memcpy(mapping_twin_of(space, page), mapping_copy_of(space, page), space->page_size);
     if (!protect(space, page, MAPPING_RW))
         return false;

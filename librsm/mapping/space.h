@@ -53,6 +53,7 @@ struct mapping_page {
     uint8_t refreshes; /* in a row, as long as RO */
     uint8_t past;      /* enum mapping_past */
     bool known;        /* the copy had the segment's contents once */
+    bool unseen;       /* a change came into it with its twin: it counts at the next load */
     bool two_way;      /* the peer writes what we write: no twin because of many stores */
     bool cut_short;    /* a flush took its twin away, and sent something */
 };
@@ -224,7 +225,7 @@ void mapping_prefer_forget(struct mapping_space *space, uint32_t page);
  * after all earlier stores. [offset, offset + length) is inside the segment; length is at most a
  * page. */
 void mapping_store(struct mapping_space *space, uint64_t offset, const void *bytes, size_t length);
-/** Read an RO page again; every 16th time in a row it becomes NONE instead. */
+/** Read an RO page again; after 32 times in a row it becomes NONE instead. */
 void mapping_refresh(struct mapping_space *space, uint32_t page);
 /** All RO pages of the run become NONE. */
 void mapping_drop_clean(struct mapping_space *space, uint32_t first, uint32_t count);
