@@ -39,7 +39,7 @@ static bool is_answer(const struct message *message, uint64_t number)
     return false;
 }
 
-void server_run(struct channel *channel, const volatile int *stopped)
+void server_run(struct channel *channel, const volatile sig_atomic_t *stopped)
 {
     struct message message;
     while (!*stopped) {

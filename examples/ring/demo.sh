@@ -14,7 +14,7 @@ messages_each=${RSM_DEMO_MESSAGES:-2000}
 host() {
     mkdir -p "$scratch/h$1"
     printf '%s\n' '[cluster]' 'auth = none' 'insecure = yes' \
-        '[node 1]' 'host = host1' "address = 127.77.$network.1" '[node 2]' 'host = host2' "address = 127.77.$network.2" \
+        '[node 1]' 'host = host1' "address = 127.$network.1" '[node 2]' 'host = host2' "address = 127.$network.2" \
         '[controller sci0]' 'transport = tcp' >"$scratch/h$1.conf"
     "$RSM_RSMD" --foreground --stderr --config "$scratch/h$1.conf" --node "$1" --runtime-dir "$scratch/h$1" \
         >"$scratch/h$1.log" 2>&1 &
@@ -36,7 +36,7 @@ await_host() {
 }
 
 need_programs "$ring"
-network=$(($$ % 250 + 1))
+network=$(($$ / 250 % 150 + 100)).$(($$ % 250 + 1)) # another one for each demo that runs here
 daemons=()
 echo "two processes send each other messages of 64 bytes; on one host, by shared memory:"
 "$ring" -n "$messages_each" memory || fail "the processes of one host"

@@ -18,7 +18,7 @@ struct options {
     unsigned count;
 };
 
-static volatile int stopped;
+static volatile sig_atomic_t stopped;
 
 static void note_stop(int signal)
 {

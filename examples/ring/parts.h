@@ -2,6 +2,7 @@
 /** @file The parts of the example. */
 #pragma once
 
+#include <signal.h>
 #include <stddef.h>
 
 #include <rsmapi.h>
@@ -24,7 +25,7 @@ extern const struct access access_transfers;
  *  figures behind @p name. @return false: it failed, which has been reported. */
 bool client_run(const char *name, const struct access *access, void *rings, unsigned count);
 /** Answer each request until *stopped is not 0. */
-void server_run(struct channel *channel, const volatile int *stopped);
+void server_run(struct channel *channel, const volatile sig_atomic_t *stopped);
 
 /** The rings as an exported segment. */
 struct exported {

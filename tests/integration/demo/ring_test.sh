@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# ring_test.sh BUILD_DIR: the demo of ring has all answers right, leaves nothing, and fails where an answer is wrong.
+# ring_test.sh BUILD_DIR: the demo of ring has all answers right, leaves nothing, and fails where there is no server.
 set -u
 source=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../..")
 demo=$source/examples/ring/demo.sh
