@@ -23,6 +23,7 @@ enum mapping_defect {
     MAPPING_RACY_MERGE = 10,     /* mirror: a merge overwrites what is stored meanwhile */
     MAPPING_MERGE_AS_OWN = 11,   /* mirror: what is fetched counts as stored by the program */
     MAPPING_OLD_BESIDE_NEW = 12, /* pages that were read earlier stay beside one that has changed */
+    MAPPING_BLIND_OPEN = 13,     /* an open barrier passes while a page is being read */
 };
 
 #define MAPPING_DEFECT(which) (RSM_MAPPING_DEFECT == (which))

@@ -42,16 +42,6 @@ static void serve_page(struct mapping *mapping, uintptr_t address, bool store)
         (void)mprotect((void *)address, space->page_size, PROT_NONE);
 }
 
-static void serve(struct mapping *mapping, uintptr_t address, bool store)
-{
-    size_t size = mapping->space.page_size;
-    address = address / size * size;
-    mapping_lock(&mapping->space.lock);
-    serve_page(mapping, address, store);
-    mapping_unlock(&mapping->space.lock);
-    rsmcore_uffd_wake(mapping->faultfd, address, size);
-}
-
 /* Whether the thread should do the store itself, as far as the page is concerned. */
 static bool wants_decoding(struct mapping *mapping, uintptr_t address)
 {
@@ -69,15 +59,21 @@ static bool wants_decoding(struct mapping *mapping, uintptr_t address)
     return wants;
 }
 
-/* A store that is not decoded gets a twin; it is counted why. */
-static void count_left(struct mapping *mapping, enum mapping_handed why)
+/* A store that is not decoded gets a twin; it is counted why. The space's lock is held. */
+static void serve(struct mapping *mapping, uintptr_t address, bool store, enum mapping_handed why)
 {
     struct mapping_counters *counters = &mapping->space.counters;
-    mapping_lock(&mapping->space.lock);
     counters->by_calls += why == MAPPING_HANDED_TO_CALL;
     counters->blocked += why == MAPPING_HANDED_TO_DEAF;
     counters->unknown += why == MAPPING_HANDED_TO_NOBODY;
-    mapping_unlock(&mapping->space.lock);
+    serve_page(mapping, address / mapping->space.page_size * mapping->space.page_size, store);
+}
+
+/* Afterwards, without the lock. */
+static void served(struct mapping *mapping, uintptr_t address, enum mapping_handed why)
+{
+    size_t size = mapping->space.page_size;
+    rsmcore_uffd_wake(mapping->faultfd, address / size * size, size);
     if (why == MAPPING_HANDED_TO_DEAF)
         mapping_report_blocked();
 }
@@ -86,24 +82,33 @@ static void on_message(struct mapping *mapping, const struct uffd_msg *message)
 {
     uintptr_t address = message->arg.pagefault.address;
     pid_t thread = (pid_t)message->arg.pagefault.feat.ptid;
+    enum mapping_handed handed = MAPPING_HANDED_OVER;
     bool store =
         (message->arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0;
     mapping_hands_seen(&mapping->hands, thread);
     if (store && wants_decoding(mapping, address)) {
-        enum mapping_handed handed = mapping_hand_over(&mapping->hands, thread, address);
+        handed = mapping_hand_over(&mapping->hands, thread, address);
         if (handed == MAPPING_HANDED_OVER)
             return;
-        count_left(mapping, handed);
     }
-    serve(mapping, address, store);
+    mapping_lock(&mapping->space.lock);
+    serve(mapping, address, store, handed);
+    mapping_unlock(&mapping->space.lock);
+    served(mapping, address, handed);
 }
 
-static void serve_left(struct mapping *mapping, bool all_read)
+/* The handler needs the lock, so a thread that is found waiting under it has not stored yet. */
+static void serve_left(struct mapping *mapping)
 {
-    uintptr_t address;
-    while ((address = mapping_hands_left(&mapping->hands, all_read)) != 0) {
-        count_left(mapping, MAPPING_HANDED_TO_DEAF);
-        serve(mapping, address, true);
+    struct mapping_hand *hand;
+    while ((hand = mapping_hands_suspect(&mapping->hands)) != NULL) {
+        mapping_lock(&mapping->space.lock);
+        enum mapping_handed handed = mapping_hand_judge(hand);
+        if (handed != MAPPING_HANDED_OVER)
+            serve(mapping, hand->address, true, handed);
+        mapping_unlock(&mapping->space.lock);
+        if (handed != MAPPING_HANDED_OVER)
+            served(mapping, hand->address, handed);
     }
 }
 
@@ -114,7 +119,9 @@ static void serve_all(struct mapping *mapping)
     for (ssize_t i = 0; i < length / (ssize_t)sizeof messages[0]; i++)
         if (messages[i].event == UFFD_EVENT_PAGEFAULT)
             on_message(mapping, &messages[i]);
-    serve_left(mapping, length < (ssize_t)sizeof messages);
+    if (length < (ssize_t)sizeof messages) /* those were all */
+        serve_left(mapping);
+    mapping_hands_look(&mapping->hands);
 }
 
 static void *run(void *argument)

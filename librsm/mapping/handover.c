@@ -186,27 +186,43 @@ int mapping_hands_timeout(const struct mapping_hands *hands)
     return hands->pending > 0 ? TIMEOUT_MS : -1;
 }
 
-/* The look comes before the messages are read and the verdict afterwards: a thread that has had its
- * signal and waits in its next fault has left a message. */
-uintptr_t mapping_hands_left(struct mapping_hands *hands, bool all_read)
+static bool is_at_its_store(struct mapping_hand *hand)
+{
+    uint64_t pc;
+    return where_is(hand, &pc) == IN_A_FAULT && pc == hand->pc;
+}
+
+void mapping_hands_look(struct mapping_hands *hands)
 {
     int64_t now = rsm_clock_ns();
-    uint64_t pc;
     for (struct mapping_hand *hand = hands->hand;
          hands->pending > 0 && hand < hands->hand + MAPPING_HANDS; hand++) {
-        if (!hand->pending || now - hand->since < TIMEOUT_MS * RSM_NS_PER_MS)
+        if (!hand->pending || hand->suspected || now - hand->since < TIMEOUT_MS * RSM_NS_PER_MS)
             continue;
-        if (!hand->suspected) {
-            hand->suspected = where_is(hand, &pc) == IN_A_FAULT && pc == hand->pc;
-            if (!hand->suspected)
-                settle(hands, hand);
-        } else if (all_read) {
+        hand->suspected = is_at_its_store(hand);
+        if (!hand->suspected)
             settle(hands, hand);
-            hand->blocks = true;
-            return hand->address;
-        }
     }
-    return 0;
+}
+
+struct mapping_hand *mapping_hands_suspect(struct mapping_hands *hands)
+{
+    for (struct mapping_hand *hand = hands->hand;
+         hands->pending > 0 && hand < hands->hand + MAPPING_HANDS; hand++)
+        if (hand->suspected) {
+            settle(hands, hand);
+            return hand;
+        }
+    return NULL;
+}
+
+/* A thread that is being woken where another processor takes its time looks as if it slept. */
+enum mapping_handed mapping_hand_judge(struct mapping_hand *hand)
+{
+    if (!is_at_its_store(hand))
+        return MAPPING_HANDED_OVER;
+    hand->blocks = blocks(hand->thread, mapping_signal());
+    return hand->blocks ? MAPPING_HANDED_TO_DEAF : MAPPING_HANDED_TO_NOBODY;
 }
 
 bool mapping_handover_is_possible(void)

@@ -48,11 +48,16 @@ void mapping_hands_seen(struct mapping_hands *hands, pid_t thread);
  *  the page. */
 enum mapping_handed mapping_hand_over(struct mapping_hands *hands, pid_t thread, uintptr_t address);
 
-/** Milliseconds after which to read messages and call mapping_hands_left(), -1: no need. */
+/** Milliseconds after which to read messages and call the next three again, -1: no need. */
 int mapping_hands_timeout(const struct mapping_hands *hands);
-/** The address for which a thread still waits, for it does not get its signal: give it the page,
- *  and call again. 0: none. @p all_read: no message was left unread before this call. */
-uintptr_t mapping_hands_left(struct mapping_hands *hands, bool all_read);
+/** Look which threads have not moved since they were sent their signals. They are suspected. */
+void mapping_hands_look(struct mapping_hands *hands);
+/** One that is suspected, and now no longer; NULL: none. All messages have been read since the
+ *  look: a thread that has had its signal and waits in its next fault has left one. */
+struct mapping_hand *mapping_hands_suspect(struct mapping_hands *hands);
+/** Whether its thread still waits to store to @p hand->address. The caller holds what the signal's
+ *  handler needs, so that the thread cannot have gone on by the time the page is given to it. */
+enum mapping_handed mapping_hand_judge(struct mapping_hand *hand);
 
 /** Whether this build and machine can do that. Takes a signal for the engine. */
 bool mapping_handover_is_possible(void);

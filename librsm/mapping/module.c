@@ -70,7 +70,7 @@ static void acquire(struct rsm_conn *conn)
         return;
     if (mapping->mechanism->signals)
         mapping_trap_renew();
-    if (mapping_has_no_stores(&mapping->space) && mapping_has_no_loads(&mapping->space))
+    if (mapping_shows_nothing(&mapping->space))
         return;
     mapping_enter(mapping, &before);
     mapping_acquire(&mapping->space);

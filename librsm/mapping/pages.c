@@ -186,6 +186,19 @@ static bool try_protect(struct mapping_space *space, uint32_t page, enum mapping
     return space->protect(space, page, 1, state);
 }
 
+/* A page is about to be read and shown. An open barrier that takes no lock passes none of those. */
+static void begin_reading(struct mapping_space *space)
+{
+    atomic_store_explicit(&space->reading, !MAPPING_DEFECT(MAPPING_BLIND_OPEN),
+                          memory_order_relaxed);
+    rsm_fence_full();
+}
+
+static void end_reading(struct mapping_space *space)
+{
+    atomic_store(&space->reading, false);
+}
+
 /* Let threads at a page whose state is about to say so. They need not wait for that, so until
  * settled() a barrier that takes no lock does not believe the counts. */
 static bool protect(struct mapping_space *space, uint32_t page, enum mapping_state state)
@@ -226,21 +239,21 @@ bool mapping_load(struct mapping_space *space, uint32_t page)
         return true;
     if (!mapping_may_read(space))
         return false;
+    begin_reading(space);
     bring(space, page);
-    if (!show_clean(space, page))
+    bool shown = show_clean(space, page);
+    end_reading(space);
+    if (!shown)
         return false;
     entry->refreshes = 0;
     space->counters.loads++;
     return true;
 }
 
-bool mapping_promote(struct mapping_space *space, uint32_t page)
+/* The page as the segment has it, with a twin of that. */
+static bool show_dirty(struct mapping_space *space, uint32_t page)
 {
     struct mapping_page *entry = &space->page[page];
-    if (entry->state == MAPPING_RW)
-        return true;
-    if (!mapping_may_read(space))
-        return false;
     if (!(MAPPING_DEFECT(MAPPING_STALE_TWIN) && entry->known) && fetch(space, page)) {
         entry->unseen |= entry->known && changed_words(space, page) > 0;
         take(space, page);
@@ -257,6 +270,21 @@ bool mapping_promote(struct mapping_space *space, uint32_t page)
     entry->cut_short = false;
     add_dirty(space, page);
     settled(space);
+    return true;
+}
+
+bool mapping_promote(struct mapping_space *space, uint32_t page)
+{
+    struct mapping_page *entry = &space->page[page];
+    if (entry->state == MAPPING_RW)
+        return true;
+    if (!mapping_may_read(space))
+        return false;
+    begin_reading(space);
+    bool shown = show_dirty(space, page);
+    end_reading(space);
+    if (!shown)
+        return false;
     space->streak = page;
     space->streak_since = entry->since;
     space->counters.promotions++;
@@ -312,17 +340,10 @@ void mapping_store(struct mapping_space *space, uint64_t offset, const void *byt
     (void)mapping_send(space, &piece, 1);
 }
 
-void mapping_refresh(struct mapping_space *space, uint32_t page)
+/* Have the page, which is RO, show what the segment has. */
+static void show_again(struct mapping_space *space, uint32_t page)
 {
     struct mapping_page *entry = &space->page[page];
-    if (entry->state != MAPPING_RO || MAPPING_DEFECT(MAPPING_NO_REFRESH))
-        return;
-    if (++entry->refreshes >= REFRESHES_IN_A_ROW && !space->dead) {
-        mapping_drop_clean(space, page, 1);
-        return;
-    }
-    space->counters.refreshes++;
-    entry->since = space->now();
     if (!fetch(space, page))
         return;
     unsigned words = changed_words(space, page);
@@ -335,6 +356,22 @@ void mapping_refresh(struct mapping_space *space, uint32_t page)
     take(space, page);
     if (entry->state == MAPPING_NONE)
         (void)show_clean(space, page); /* else the next load brings it */
+}
+
+void mapping_refresh(struct mapping_space *space, uint32_t page)
+{
+    struct mapping_page *entry = &space->page[page];
+    if (entry->state != MAPPING_RO || MAPPING_DEFECT(MAPPING_NO_REFRESH))
+        return;
+    if (++entry->refreshes >= REFRESHES_IN_A_ROW && !space->dead) {
+        mapping_drop_clean(space, page, 1);
+        return;
+    }
+    space->counters.refreshes++;
+    entry->since = space->now();
+    begin_reading(space);
+    show_again(space, page);
+    end_reading(space);
 }
 
 static void drop_run(struct mapping_space *space, uint32_t first, uint32_t count)

@@ -118,6 +118,7 @@ struct mapping_space {
 
     _Atomic uint32_t clean_count, dirty_count; /* changed under the lock */
     atomic_bool opening;           /* a page is accessible that they do not count yet; the same */
+    atomic_bool reading;           /* a page is being read that they do not count yet; the same */
     uint32_t clean_from, clean_to; /* no bit of `clean` is set outside */
     uint32_t dirty_first, dirty_last;    /* the list of RW pages, oldest first */
     uint32_t streak;                     /* the page that became RW last */
@@ -156,11 +157,13 @@ static inline bool mapping_has_no_stores(const struct mapping_space *space)
            atomic_load(&space->dirty_count) == 0;
 }
 
-/** The same for pages that have been loaded from. */
-static inline bool mapping_has_no_loads(const struct mapping_space *space)
+/** Whether the views show nothing, and will show nothing that was read before this call. Without the
+ *  lock. `reading` comes first: a page that is read after it was looked at is new enough, and while
+ *  one is read the counts may pass through 0. */
+static inline bool mapping_shows_nothing(const struct mapping_space *space)
 {
     mapping_accesses_done();
-    return space->mirror == NULL && !atomic_load(&space->opening) &&
+    return !atomic_load(&space->reading) && mapping_has_no_stores(space) &&
            atomic_load(&space->clean_count) == 0;
 }
 

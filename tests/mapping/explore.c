@@ -135,8 +135,10 @@ static enum rsm_status fabric_putv(struct rsm_conn *conn, const struct rsm_trans
     return RSM_ST_OK;
 }
 
+/* Another thread's open barrier comes as a page is read: what is shown afterwards may be older. */
 static enum rsm_status fabric_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
 {
+    HOLDS(!mapping_shows_nothing(&world.space), "a barrier passes a page that is being read");
     memcpy(dst, world.remote + offset, length);
     return RSM_ST_OK;
 }
@@ -356,6 +358,8 @@ static void check_states(void)
     }
     HOLDS(clean == atomic_load(&world.space.clean_count), "clean pages are miscounted");
     HOLDS(dirty == atomic_load(&world.space.dirty_count), "dirty pages are miscounted");
+    HOLDS(is_mirror() || mapping_shows_nothing(&world.space) == (clean + dirty == 0),
+          "a barrier is passed, or waits for nothing");
 }
 
 static void take(unsigned which)
