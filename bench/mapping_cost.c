@@ -386,11 +386,11 @@ int main(void)
 {
     void *address = NULL;
     double faults_us = bench_faults_us();
-    bench_connect(&inner);
-    bench_connect(&other);
-    plain = bench_memory();
-    source = bench_memory();
-    scratch = bench_memory();
+    bench_connect(&inner, BENCH_SIZE + BENCH_PAGE);
+    bench_connect(&other, BENCH_SIZE + BENCH_PAGE);
+    plain = bench_memory(BENCH_SIZE + BENCH_PAGE);
+    source = bench_memory(BENCH_SIZE + BENCH_PAGE);
+    scratch = bench_memory(BENCH_SIZE + BENCH_PAGE);
     /* A page is not to be flushed before the barrier that is measured. */
     setenv("RSM_MAP_FLUSH_US", "1000000", 0);
     if (rsm_mapping_ops_v1.wrap(&inner.conn, BENCH_SIZE + BENCH_PAGE,

@@ -30,9 +30,9 @@ void bench_sort(double *sample, unsigned count)
     qsort(sample, count, sizeof *sample, ascending);
 }
 
-static uint8_t *mapped(int protection, int flags, int fd)
+static uint8_t *mapped(size_t size, int protection, int flags, int fd)
 {
-    void *made = mmap(NULL, BENCH_SIZE + BENCH_PAGE, protection, flags, fd, 0);
+    void *made = mmap(NULL, size, protection, flags, fd, 0);
     if (made == MAP_FAILED) {
         perror("mmap");
         exit(1);
@@ -40,9 +40,9 @@ static uint8_t *mapped(int protection, int flags, int fd)
     return made;
 }
 
-uint8_t *bench_memory(void)
+uint8_t *bench_memory(size_t size)
 {
-    return mapped(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
+    return mapped(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
 }
 
 /* ---------------------------------------------------------------- the transport */
@@ -61,6 +61,7 @@ static enum rsm_status put(struct rsm_conn *conn, uint64_t offset, const void *s
 static enum rsm_status get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
 {
     memcpy(dst, segment_of(conn) + offset, length);
+    ((struct bench_conn *)conn)->bytes_read += length;
     return RSM_ST_OK;
 }
 
@@ -98,10 +99,10 @@ static const struct rsm_import_ops copy_ops = {.put = put,
                                                .health = nothing,
                                                .disconnect = disconnect};
 
-void bench_connect(struct bench_conn *conn)
+void bench_connect(struct bench_conn *conn, size_t size)
 {
     conn->conn = (struct rsm_conn){.ops = &copy_ops, .caps = RSM_CAP_FAULT_SAFE};
-    conn->segment = bench_memory();
+    conn->segment = bench_memory(size);
 }
 
 /* ---------------------------------------------------------------- faults alone */
@@ -147,14 +148,14 @@ double bench_faults_us(void)
         perror("mapping_cost");
         exit(1);
     }
-    uint8_t *guarded = mapped(PROT_NONE, MAP_SHARED, fd);
+    uint8_t *guarded = mapped(BENCH_SIZE, PROT_NONE, MAP_SHARED, fd);
     sigaction(SIGSEGV, &opening, &former);
     for (unsigned round = 0; round < ROUNDS; round++)
         sample[round] = open_all(guarded);
     sigaction(SIGSEGV, &former, NULL);
     pthread_mutex_unlock(&lock);
     pthread_join(other, NULL);
-    munmap(guarded, BENCH_SIZE + BENCH_PAGE);
+    munmap(guarded, BENCH_SIZE);
     close(fd);
     bench_sort(sample, ROUNDS);
     return sample[ROUNDS / 2];

@@ -3,6 +3,7 @@
 #ifndef BENCH_MAPPING_LIMITS_H
 #define BENCH_MAPPING_LIMITS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "rsm/transport.h"
@@ -13,14 +14,15 @@ enum { BENCH_PAGE = 4096, BENCH_PAGES = 256 };
 /** A connection whose transport copies from and to its segment, at once. */
 struct bench_conn {
     struct rsm_conn conn; /* first */
-    uint8_t *segment;     /* BENCH_SIZE bytes and a page */
+    uint8_t *segment;
+    uint64_t bytes_read; /* by get; changes under the lock of a mapping that reads */
 };
 
-/** Make a segment for it, or end the process. */
-void bench_connect(struct bench_conn *conn);
+/** Make a segment of @p size bytes for it, or end the process. */
+void bench_connect(struct bench_conn *conn, size_t size);
 
-/** BENCH_SIZE bytes and a page, present, of this process alone; or the process ends. */
-uint8_t *bench_memory(void);
+/** That many bytes, present, of this process alone; or the process ends. */
+uint8_t *bench_memory(size_t size);
 
 /** Microseconds, from any point in time. */
 double bench_now_us(void);

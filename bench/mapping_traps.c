@@ -39,7 +39,7 @@ static void make(struct way *way)
     void *address = NULL;
     setenv("RSM_MAP_TRAP", way->trap, 1);
     setenv("RSM_MAP_MODE", way->mode, 1);
-    bench_connect(&way->inner);
+    bench_connect(&way->inner, BENCH_SIZE);
     if (rsm_mapping_ops_v1.wrap(&way->inner.conn, BENCH_SIZE, rights, &none, &way->conn) !=
         RSM_ST_OK) {
         way->conn = NULL;
@@ -153,7 +153,7 @@ static double sample(const struct row *row, const struct way *way)
 
 int main(void)
 {
-    source = bench_memory();
+    source = bench_memory(BENCH_SIZE);
     /* A page is not to be flushed before the barrier that is measured. */
     setenv("RSM_MAP_FLUSH_US", "1000000", 0);
     for (unsigned way = 0; way < WAYS; way++)

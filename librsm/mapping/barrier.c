@@ -88,7 +88,7 @@ void mapping_service(struct mapping_space *space)
     uint32_t oldest = space->dirty_first;
     if (oldest != MAPPING_NO_PAGE &&
         space->now() - space->page[oldest].since >= space->options.flush_us)
-        mapping_flush(space);
+        mapping_flush_older(space, space->options.flush_us / 2);
 }
 
 uint32_t mapping_service_due(const struct mapping_space *space)
@@ -105,7 +105,13 @@ uint32_t mapping_service_next(struct mapping_space *space, uint32_t from)
     uint32_t page = mapping_next_clean(space, from);
     if (page == MAPPING_NO_PAGE)
         return page;
-    if (space->now() - space->page[page].since >= space->options.refresh_us)
-        mapping_refresh(space, page);
+    if (space->now() - space->page[page].since < space->options.refresh_us)
+        return page + 1;
+    uint32_t end = mapping_ahead_end(space, page);
+    if (end > page) { /* a stream has passed, or reads them again */
+        mapping_drop_clean(space, page, end - page);
+        return end;
+    }
+    mapping_refresh(space, page);
     return page + 1;
 }

@@ -24,6 +24,8 @@ enum mapping_defect {
     MAPPING_MERGE_AS_OWN = 11,   /* mirror: what is fetched counts as stored by the program */
     MAPPING_OLD_BESIDE_NEW = 12, /* pages that were read earlier stay beside one that has changed */
     MAPPING_BLIND_OPEN = 13,     /* an open barrier passes while a page is being read */
+    MAPPING_TORN_RUN = 14,       /* pages that changed as they were read together stay together */
+    MAPPING_AHEAD_STAYS = 15, /* pages read ahead stay beside one that is read for the first time */
 };
 
 #define MAPPING_DEFECT(which) (RSM_MAPPING_DEFECT == (which))

@@ -159,7 +159,11 @@ bool mapping_faultcopy_protect(struct mapping *mapping, uint32_t first, uint32_t
 {
     if (state == MAPPING_NONE)
         return take_away(mapping, first, count);
-    if (mapping->space.page[first].state == MAPPING_NONE)
-        return bring(mapping, first, state == MAPPING_RW);
+    if (mapping->space.page[first].state == MAPPING_NONE) {
+        bool done = true;
+        for (uint32_t page = first; page < first + count && done; page++)
+            done = bring(mapping, page, state == MAPPING_RW);
+        return done;
+    }
     return set_writable(mapping, NULL, first, 1, state == MAPPING_RW);
 }

@@ -73,6 +73,14 @@ static bool show(int fd, uintptr_t address, size_t length, bool writable)
     return true;
 }
 
+/* Show a run of pages, none of which is shown. */
+static bool show_run(int fd, uintptr_t address, size_t length)
+{
+    struct uffdio_continue request = {.range = {.start = address, .len = length},
+                                      .mode = UFFDIO_CONTINUE_MODE_WP};
+    return ioctl(fd, UFFDIO_CONTINUE, &request) == 0;
+}
+
 /* There is no feature bit for UFFDIO_CONTINUE_MODE_WP. */
 static bool can_show(int memory)
 {
@@ -151,9 +159,10 @@ bool mapping_faultfd_attach(struct mapping *mapping, const struct mapping_view *
 }
 
 /* It may never have been touched, and the kernel shows no page that is not there. */
-static void populate(const struct mapping_space *space, uint32_t page)
+static void populate(const struct mapping_space *space, uint32_t first, uint32_t count)
 {
-    (void)*(const volatile uint8_t *)mapping_copy_of(space, page);
+    for (uint32_t page = first; page < first + count; page++)
+        (void)*(const volatile uint8_t *)mapping_copy_of(space, page);
 }
 
 bool mapping_faultfd_protect(struct mapping *mapping, const struct mapping_view *view,
@@ -165,7 +174,9 @@ bool mapping_faultfd_protect(struct mapping *mapping, const struct mapping_view 
         return madvise(address, count * page, MADV_DONTNEED_LOCKED) == 0;
     if (view->rights == 0)
         return true;
-    populate(&mapping->space, view->first + first);
+    populate(&mapping->space, view->first + first, count);
+    if (count > 1)
+        return show_run(mapping->faultfd, (uintptr_t)address, count * page);
     return show(mapping->faultfd, (uintptr_t)address, page,
                 state == MAPPING_RW && (view->rights & RSM_RIGHT_WRITE));
 }

@@ -3,16 +3,15 @@
 #include "mapping/mirror.h"
 #include "mapping/space.h"
 
-/* Take the views of all RW pages away, neighbours together. Only then are they looked at: each
- * thread's stores end at one point, for it cannot pass the first that is refused. The list is in
- * order of time; it mostly goes up or down by one. */
-static void close_pages(struct mapping_space *space)
+/* Take the views of RW pages away, up to before @p end of the list, neighbours together. Only then
+ * are they looked at: each thread's stores end at one point, for it cannot pass the first that is
+ * refused. The list is in order of time; it mostly goes up or down by one. */
+static void close_pages(struct mapping_space *space, uint32_t end)
 {
     uint32_t page = space->dirty_first;
-    while (page != MAPPING_NO_PAGE) {
+    while (page != end) {
         uint32_t first = page, last = page;
-        while ((page = space->page[page].next) != MAPPING_NO_PAGE &&
-               (page == last + 1 || page + 1 == first)) {
+        while ((page = space->page[page].next) != end && (page == last + 1 || page + 1 == first)) {
             first = page < first ? page : first;
             last = page > last ? page : last;
         }
@@ -20,15 +19,14 @@ static void close_pages(struct mapping_space *space)
     }
 }
 
-static void send_pages(struct mapping_space *space)
+static void send_pages(struct mapping_space *space, uint32_t end)
 {
     struct mapping_runs runs = {.space = space};
-    for (uint32_t page = space->dirty_first; page != MAPPING_NO_PAGE;
-         page = space->page[page].next) {
+    for (uint32_t page = space->dirty_first; page != end; page = space->page[page].next) {
         bool any = mapping_runs_add(&runs, page, mapping_copy_of(space, page));
         space->page[page].cut_short = any;
         mapping_prefer_flushed(space, page);
-        if (any && space->page[page].next != MAPPING_NO_PAGE) {
+        if (any && space->page[page].next != end) {
             mapping_runs_send(&runs);
             mapping_order(space);
         }
@@ -37,31 +35,48 @@ static void send_pages(struct mapping_space *space)
     mapping_runs_send(&runs);
 }
 
-static void empty_list(struct mapping_space *space)
+static void shorten_list(struct mapping_space *space, uint32_t end)
 {
-    for (uint32_t page = space->dirty_first; page != MAPPING_NO_PAGE; page = space->page[page].next)
-        space->page[page].state = MAPPING_NONE;
-    space->dirty_first = MAPPING_NO_PAGE;
+    uint32_t count = 0;
+    for (; space->dirty_first != end; space->dirty_first = space->page[space->dirty_first].next) {
+        space->page[space->dirty_first].state = MAPPING_NONE;
+        count++;
+    }
     /* Last, for a barrier that finds 0 here does not wait. */
-    atomic_store(&space->dirty_count, 0);
+    atomic_fetch_sub(&space->dirty_count, count);
+}
+
+/* The pages before @p end of the list of RW pages. */
+static void flush(struct mapping_space *space, uint32_t end)
+{
+    if (space->dirty_first == end)
+        return;
+    if (!MAPPING_DEFECT(MAPPING_LIVE_POST))
+        close_pages(space, end);
+    if (!space->dead) {
+        mapping_order(space);
+        send_pages(space, end);
+    }
+    if (MAPPING_DEFECT(MAPPING_LIVE_POST)) {
+        mapping_defect_window(MAPPING_LIVE_POST);
+        close_pages(space, end);
+    }
+    shorten_list(space, end);
+    space->counters.flushes++;
 }
 
 void mapping_flush(struct mapping_space *space)
 {
     if (space->mirror != NULL)
         mapping_mirror_flush(space);
-    if (space->dirty_first == MAPPING_NO_PAGE)
-        return;
-    if (!MAPPING_DEFECT(MAPPING_LIVE_POST))
-        close_pages(space);
-    if (!space->dead) {
-        mapping_order(space);
-        send_pages(space);
-    }
-    if (MAPPING_DEFECT(MAPPING_LIVE_POST)) {
-        mapping_defect_window(MAPPING_LIVE_POST);
-        close_pages(space);
-    }
-    empty_list(space);
-    space->counters.flushes++;
+    flush(space, MAPPING_NO_PAGE);
+}
+
+void mapping_flush_older(struct mapping_space *space, uint64_t age_us)
+{
+    uint64_t now = space->now();
+    uint32_t end = space->dirty_first;
+    while (end != MAPPING_NO_PAGE && now - space->page[end].since >= age_us)
+        end = space->page[end].next;
+    flush(space, end);
 }

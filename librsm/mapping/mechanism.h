@@ -24,9 +24,9 @@ struct mapping_mechanism {
     void (*detach)(struct mapping *mapping, const struct mapping_view *view);
 
     /** Give pages of the view, @p first counted from its beginning, the access that @p state allows
-     *  within its rights. With any other than MAPPING_NONE @p count is 1. On return no thread
-     *  stores where it must not. False: the kernel refused. NULL: not called, because pages of
-     *  views are always accessible. */
+     *  within its rights. With MAPPING_RW @p count is 1. On return no thread stores where it must
+     *  not. False: the kernel refused, some of a run may be accessible. NULL: not called, because
+     *  pages of views are always accessible. */
     bool (*protect)(struct mapping *mapping, const struct mapping_view *view, uint32_t first,
                     uint32_t count, enum mapping_state state);
     /** The same for all views at once, and pages counted from the segment's beginning. NULL: they

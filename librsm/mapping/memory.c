@@ -10,6 +10,9 @@
 #include "base/madvise.h"
 #include "base/status.h"
 
+/* Of the buffer: what it takes for all but long runs of pages. */
+enum { POPULATED = 16 };
+
 /* Reserved in full, populated by use. The tables of a segment are too large for malloc() and are
  * mostly never touched. */
 static void *reserve(size_t length)
@@ -75,7 +78,8 @@ enum rsm_status mapping_memory_make(struct mapping_space *space, int *fd)
     (void)madvise(space->twins, segment_bytes(space), MADV_DONTDUMP);
     space->scratch = space->buffer + MAPPING_BUFFER_PAGES * space->page_size;
     /* Here, not in a handler that must not run out of memory. */
-    memset(space->buffer, 0, (MAPPING_BUFFER_PAGES + 1) * space->page_size);
+    memset(space->buffer, 0, POPULATED * space->page_size);
+    memset(space->scratch, 0, space->page_size);
     memset(bits, 0, MAPPING_STRETCHES * space->page_size / 8);
     for (unsigned i = 0; i < MAPPING_STRETCHES; i++)
         space->stretches[i].bytes = bits + i * space->page_size / 64;

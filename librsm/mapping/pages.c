@@ -68,16 +68,16 @@ void mapping_note_stored(struct mapping_space *space, uint32_t page, size_t from
     space->page[page].stored_lines |= UINT64_MAX << first & UINT64_MAX >> (LINES - 1 - last);
 }
 
-/* Whether the page just fetched differs from what it was in a line that we have stored to. */
-static bool peer_wrote_ours(const struct mapping_space *space, uint32_t page)
+/* Whether the page as just fetched differs from what it was in a line that we have stored to. */
+static bool peer_wrote_ours(const struct mapping_space *space, uint32_t page, const uint8_t *fresh)
 {
     size_t line = space->page_size / LINES;
     const uint8_t *copy = mapping_copy_of(space, page);
-    if (memcmp(copy, space->buffer, space->page_size) == 0)
+    if (memcmp(copy, fresh, space->page_size) == 0)
         return false;
     for (unsigned i = 0; i < LINES; i++)
         if ((space->page[page].stored_lines >> i & 1) != 0 &&
-            memcmp(copy + i * line, space->buffer + i * line, line) != 0)
+            memcmp(copy + i * line, fresh + i * line, line) != 0)
             return true;
     return false;
 }
@@ -85,70 +85,75 @@ static bool peer_wrote_ours(const struct mapping_space *space, uint32_t page)
 /* Other threads may be loading: aligned words change in one go, and those that stay the same are
  * left alone. Volatile keeps the compiler from making a copy of it. */
 __attribute__((no_sanitize_thread)) static void update(const struct mapping_space *space,
-                                                       uint8_t *page)
+                                                       uint8_t *page, const uint8_t *fresh)
 {
     volatile uint64_t *words = (uint64_t *)(void *)page;
-    const uint64_t *fresh = (const uint64_t *)(const void *)space->buffer;
-    for (size_t i = 0; i < space->page_size / sizeof *fresh; i++)
-        if (words[i] != fresh[i])
-            words[i] = fresh[i];
+    const uint64_t *new = (const uint64_t *)(const void *)fresh;
+    for (size_t i = 0; i < space->page_size / sizeof *new; i++)
+        if (words[i] != new[i])
+            words[i] = new[i];
 }
 
-/* Fetch the page from the segment into the buffer. False: the page keeps its last contents; the
- * barrier reports the error, and the program continues. */
-static bool fetch(struct mapping_space *space, uint32_t page)
+/* Fetch pages from the segment. False: they keep their last contents; the barrier reports the
+ * error, and the program continues. */
+static bool fetch(struct mapping_space *space, uint32_t first, uint32_t count, uint8_t *into)
 {
-    size_t bytes = mapping_page_bytes(space, page);
+    uint32_t last = first + count - 1;
+    size_t bytes = mapping_page_bytes(space, last);
     if (space->dead)
         return false;
     if (bytes < space->page_size)
-        memset(space->buffer + bytes, 0, space->page_size - bytes);
-    return mapping_fetch(space, page, 1) == RSM_ST_OK;
+        memset(into + (last - first) * space->page_size + bytes, 0, space->page_size - bytes);
+    return mapping_fetch(space, first, count, into) == RSM_ST_OK;
 }
 
-/* The page has what the buffer has. */
-static void take(struct mapping_space *space, uint32_t page)
+/* The page has what was fetched. */
+static void take(struct mapping_space *space, uint32_t page, const uint8_t *fresh)
 {
     struct mapping_page *entry = &space->page[page];
     if (entry->known && !entry->two_way && entry->stored_lines != 0 &&
-        peer_wrote_ours(space, page)) {
+        peer_wrote_ours(space, page, fresh)) {
         entry->two_way = true;
         space->counters.two_way_pages++;
     }
     entry->known = true;
     if (entry->state != MAPPING_NONE)
-        update(space, mapping_shown_of(space, page));
+        update(space, mapping_shown_of(space, page), fresh);
     if (entry->state == MAPPING_NONE || space->shown != NULL)
-        memcpy(mapping_copy_of(space, page), space->buffer, space->page_size);
+        memcpy(mapping_copy_of(space, page), fresh, space->page_size);
 }
 
-/* Words of the page in which the buffer differs from the copy, counted up to 2. */
-static unsigned changed_words(const struct mapping_space *space, uint32_t page)
+/* Words of the page in which what was fetched differs from the copy, counted up to 2. */
+static unsigned changed_words(const struct mapping_space *space, uint32_t page,
+                              const uint8_t *fresh)
 {
     const uint64_t *old = (const uint64_t *)(const void *)mapping_copy_of(space, page);
-    const uint64_t *fresh = (const uint64_t *)(const void *)space->buffer;
+    const uint64_t *new = (const uint64_t *)(const void *)fresh;
     unsigned count = 0;
-    if (memcmp(old, fresh, space->page_size) == 0)
+    if (memcmp(old, new, space->page_size) == 0)
         return 0;
-    for (size_t i = 0; i < space->page_size / sizeof *fresh && count < 2; i++)
-        count += old[i] != fresh[i];
+    for (size_t i = 0; i < space->page_size / sizeof *new &&count < 2; i++)
+        count += old[i] != new[i];
     return count;
 }
 
-/* A read of a page may find a flag that was set, and not the data before it that was stored while
- * the read went on. Read the page again until two reads agree. A page that never stays the same
- * for so long is taken as it is. */
-static bool fetch_again(struct mapping_space *space, uint32_t page)
+/* A read of pages may find a flag that was set, and not the data before it that was stored while
+ * the read went on. Read them again until two reads agree; *agree: they did. Returns what was
+ * fetched last, or NULL. */
+static const uint8_t *fetch_again(struct mapping_space *space, uint32_t first, uint32_t count,
+                                  bool *agree)
 {
-    uint8_t *earlier = space->buffer + space->page_size;
-    for (unsigned i = 0; i < REREADS; i++) {
-        memcpy(earlier, space->buffer, space->page_size);
-        if (!fetch(space, page))
-            return false;
-        if (memcmp(earlier, space->buffer, space->page_size) == 0)
-            break;
+    size_t length = count * space->page_size;
+    uint8_t *half[] = {space->buffer, space->buffer + length};
+    unsigned last = 0;
+    *agree = false;
+    for (unsigned i = 0; i < REREADS && !*agree; i++) {
+        last = 1 - last;
+        if (!fetch(space, first, count, half[last]))
+            return NULL;
+        *agree = memcmp(half[0], half[1], length) == 0;
     }
-    return true;
+    return half[last];
 }
 
 /* The program is about to see in @p page what the peer has stored. What the peer stored before that
@@ -161,29 +166,64 @@ static void drop_older(struct mapping_space *space, uint32_t page)
     mapping_drop_clean(space, page + 1, space->page_count - page - 1);
 }
 
-/* Have in the copy what the segment has, for a page that is NONE. */
-static void bring(struct mapping_space *space, uint32_t page)
+/* What was fetched of a run of pages that are NONE, beside the copies. */
+struct difference {
+    bool changed; /* one that was known is not what it was */
+    bool unseen;  /* one has a change that the program has not loaded */
+    bool first;   /* one was not known */
+};
+
+static struct difference compare(const struct mapping_space *space, uint32_t first, uint32_t count)
 {
-    struct mapping_page *entry = &space->page[page];
-    if (!fetch(space, page))
-        return;
-    bool changed = entry->known && changed_words(space, page) > 0;
-    if (changed && !fetch_again(space, page))
-        return;
-    if (changed || entry->unseen)
-        drop_older(space, page);
-    entry->unseen = false;
-    take(space, page);
+    struct difference found = {.changed = false};
+    for (uint32_t i = 0; i < count; i++) {
+        const struct mapping_page *entry = &space->page[first + i];
+        const uint8_t *fresh = space->buffer + i * space->page_size;
+        found.unseen = found.unseen || entry->unseen;
+        found.first = found.first || !entry->known;
+        found.changed =
+            found.changed || (entry->known && changed_words(space, first + i, fresh) > 0);
+    }
+    return found;
+}
+
+/* Have in the copies what the segment has, for pages that are NONE. Returns how many may be shown
+ * together. A page alone that never stays the same is taken as it is. */
+static uint32_t bring(struct mapping_space *space, uint32_t first, uint32_t count)
+{
+    bool agree = true;
+    const uint8_t *fresh = space->buffer;
+    if (!fetch(space, first, count, space->buffer))
+        return 1;
+    struct difference found = compare(space, first, count);
+    if (found.changed || (found.first && count > 1))
+        fresh = fetch_again(space, first, count, &agree);
+    if (fresh == NULL)
+        return 1;
+    if (!agree && !MAPPING_DEFECT(MAPPING_TORN_RUN))
+        count = 1;
+    if (found.changed || found.unseen)
+        drop_older(space, first);
+    else if (found.first &&
+             !MAPPING_DEFECT(
+                 MAPPING_AHEAD_STAYS)) /* it is one for pages that the program has not loaded */
+        mapping_ahead_drop(space);
+    for (uint32_t i = 0; i < count; i++) {
+        space->page[first + i].unseen = false;
+        take(space, first + i, fresh + i * space->page_size);
+    }
+    return count;
 }
 
 /* A kernel that has no room for another kind of page in between gets larger kinds. */
-static bool try_protect(struct mapping_space *space, uint32_t page, enum mapping_state state)
+static bool try_protect(struct mapping_space *space, uint32_t page, uint32_t count,
+                        enum mapping_state state)
 {
-    if (space->protect(space, page, 1, state))
+    if (space->protect(space, page, count, state))
         return true;
     mapping_flush(space);
     mapping_drop_clean(space, 0, space->page_count);
-    return space->protect(space, page, 1, state);
+    return space->protect(space, page, count, state);
 }
 
 /* A page is about to be read and shown. An open barrier that takes no lock passes none of those. */
@@ -201,10 +241,11 @@ static void end_reading(struct mapping_space *space)
 
 /* Let threads at a page whose state is about to say so. They need not wait for that, so until
  * settled() a barrier that takes no lock does not believe the counts. */
-static bool protect(struct mapping_space *space, uint32_t page, enum mapping_state state)
+static bool protect(struct mapping_space *space, uint32_t page, uint32_t count,
+                    enum mapping_state state)
 {
     atomic_store(&space->opening, true);
-    bool done = try_protect(space, page, state);
+    bool done = try_protect(space, page, count, state);
     if (!done)
         atomic_store(&space->opening, false);
     return done;
@@ -217,36 +258,43 @@ static void settled(struct mapping_space *space)
 
 bool mapping_reassert(struct mapping_space *space, uint32_t page)
 {
-    return try_protect(space, page, space->page[page].state);
+    return try_protect(space, page, 1, space->page[page].state);
 }
 
-/* The views show the copy of a page that is NONE. */
-static bool show_clean(struct mapping_space *space, uint32_t page)
+/* The views show the copies of pages that are NONE, or at least of the first. */
+static bool show_clean(struct mapping_space *space, uint32_t first, uint32_t count)
 {
-    if (!protect(space, page, MAPPING_RO))
-        return false;
-    space->page[page].state = MAPPING_RO;
-    space->page[page].since = space->now();
-    add_clean(space, page);
+    if (!protect(space, first, count, MAPPING_RO)) {
+        mapping_close(space, first, count);
+        count = 1;
+        if (!protect(space, first, count, MAPPING_RO))
+            return false;
+    }
+    uint64_t now = space->now();
+    for (uint32_t page = first; page < first + count; page++) {
+        space->page[page].state = MAPPING_RO;
+        space->page[page].since = now;
+        space->page[page].ahead = count > 1;
+        add_clean(space, page);
+    }
     settled(space);
     return true;
 }
 
 bool mapping_load(struct mapping_space *space, uint32_t page)
 {
-    struct mapping_page *entry = &space->page[page];
-    if (entry->state != MAPPING_NONE)
+    if (space->page[page].state != MAPPING_NONE)
         return true;
     if (!mapping_may_read(space))
         return false;
     begin_reading(space);
-    bring(space, page);
-    bool shown = show_clean(space, page);
+    uint32_t count = bring(space, page, mapping_ahead(space, page));
+    bool shown = show_clean(space, page, count);
     end_reading(space);
     if (!shown)
         return false;
-    entry->refreshes = 0;
-    space->counters.loads++;
+    space->page[page].refreshes = 0;
+    space->counters.loads += count;
     return true;
 }
 
@@ -254,12 +302,13 @@ bool mapping_load(struct mapping_space *space, uint32_t page)
 static bool show_dirty(struct mapping_space *space, uint32_t page)
 {
     struct mapping_page *entry = &space->page[page];
-    if (!(MAPPING_DEFECT(MAPPING_STALE_TWIN) && entry->known) && fetch(space, page)) {
-        entry->unseen |= entry->known && changed_words(space, page) > 0;
-        take(space, page);
+    if (!(MAPPING_DEFECT(MAPPING_STALE_TWIN) && entry->known) &&
+        fetch(space, page, 1, space->buffer)) {
+        entry->unseen |= entry->known && changed_words(space, page, space->buffer) > 0;
+        take(space, page, space->buffer);
     }
     memcpy(mapping_twin_of(space, page), mapping_copy_of(space, page), space->page_size);
-    if (!protect(space, page, MAPPING_RW))
+    if (!protect(space, page, 1, MAPPING_RW))
         return false;
     if (entry->state == MAPPING_RO)
         remove_clean(space, page);
@@ -344,18 +393,19 @@ void mapping_store(struct mapping_space *space, uint64_t offset, const void *byt
 static void show_again(struct mapping_space *space, uint32_t page)
 {
     struct mapping_page *entry = &space->page[page];
-    if (!fetch(space, page))
+    bool agree;
+    if (!fetch(space, page, 1, space->buffer) || changed_words(space, page, space->buffer) == 0)
         return;
-    unsigned words = changed_words(space, page);
-    if (words == 0 || !fetch_again(space, page))
+    const uint8_t *fresh = fetch_again(space, page, 1, &agree);
+    if (fresh == NULL)
         return;
-    words = changed_words(space, page);
+    unsigned words = changed_words(space, page, fresh);
     drop_older(space, page);
     if (words > 1 && !MAPPING_DEFECT(MAPPING_OLD_BESIDE_NEW)) /* they cannot appear at once */
         mapping_drop_clean(space, page, 1);
-    take(space, page);
+    take(space, page, fresh);
     if (entry->state == MAPPING_NONE)
-        (void)show_clean(space, page); /* else the next load brings it */
+        (void)show_clean(space, page, 1); /* else the next load brings it */
 }
 
 void mapping_refresh(struct mapping_space *space, uint32_t page)

@@ -56,6 +56,7 @@ struct mapping_page {
     bool unseen;       /* a change came into it with its twin: it counts at the next load */
     bool two_way;      /* the peer writes what we write: no twin because of many stores */
     bool cut_short;    /* a flush took its twin away, and sent something */
+    bool ahead;        /* as long as RO: it was read with others, one of which was loaded from */
 };
 
 enum { MAPPING_STRETCHES = 8 };
@@ -67,6 +68,17 @@ struct mapping_stretch {
     uint32_t from, to; /* they are in [from, to) */
     uint64_t used;
     uint64_t *bytes; /* a bit for each byte of the page */
+};
+
+enum { MAPPING_STREAMS = 4 };
+
+/** Loads that go upward, page after page. */
+struct mapping_stream {
+    uint32_t from, end;   /* what was read ahead and may still be RO lies in [from, end) */
+    uint32_t first, next; /* [first, next) were read last */
+    uint32_t window;      /* pages to read at once */
+    uint32_t steps;       /* up to 2 */
+    uint64_t used;
 };
 
 /** What happened. Changed under the lock. */
@@ -107,6 +119,9 @@ struct mapping_space {
     uint32_t latest; /* page with the last decoded store */
     uint32_t passed; /* pages that the copy has gone through which goes on there */
 
+    struct mapping_stream streams[MAPPING_STREAMS];
+    uint64_t stream_turn;
+
     struct mapping_mirror *mirror; /* of that mode, else NULL */
 
     /** Make the views of a run of pages inaccessible, readable or writable; on return no thread
@@ -130,7 +145,7 @@ struct mapping_space {
     struct mapping_counters counters;
 };
 
-#define MAPPING_BUFFER_PAGES 16u
+#define MAPPING_BUFFER_PAGES 64u
 
 /**
  * What the caller has stored to or loaded from a view comes before what it loads next.
@@ -157,9 +172,9 @@ static inline bool mapping_has_no_stores(const struct mapping_space *space)
            atomic_load(&space->dirty_count) == 0;
 }
 
-/** Whether the views show nothing, and will show nothing that was read before this call. Without the
- *  lock. `reading` comes first: a page that is read after it was looked at is new enough, and while
- *  one is read the counts may pass through 0. */
+/** Whether the views show nothing, and will show nothing that was read before this call. Without
+ *  the lock. `reading` comes first: a page that is read after it was looked at is new enough, and
+ *  while one is read the counts may pass through 0. */
 static inline bool mapping_shows_nothing(const struct mapping_space *space)
 {
     mapping_accesses_done();
@@ -212,6 +227,15 @@ bool mapping_promote(struct mapping_space *space, uint32_t page);
 /** Give the views the access that the page's state allows, where a fault says they have it not. */
 bool mapping_reassert(struct mapping_space *space, uint32_t page);
 
+/* ---- ahead.c */
+
+/** How many pages to read for a load from @p page, which is NONE: itself and NONE pages behind. */
+uint32_t mapping_ahead(struct mapping_space *space, uint32_t page);
+/** The pages that were read ahead become NONE. */
+void mapping_ahead_drop(struct mapping_space *space);
+/** The end of the RO pages from @p page on that were read together with others. */
+uint32_t mapping_ahead_end(const struct mapping_space *space, uint32_t page);
+
 /* ---- prefer.c */
 
 /** Whether a decoded store to [at, at + length) of the page should make it RW instead of being
@@ -248,14 +272,17 @@ uint32_t mapping_next_clean(const struct mapping_space *space, uint32_t from);
 /** Send what changed in RW pages, in the order in which they became RW; they become NONE. In mirror
  *  mode what changed anywhere. */
 void mapping_flush(struct mapping_space *space);
+/** The same for those pages that have been RW for that long; those that became so later stay. */
+void mapping_flush_older(struct mapping_space *space, uint64_t age_us);
 
 /* ---- wire.c: everything that reaches the transport */
 
 /** Count a failure of what no call of the program has asked for. */
 void mapping_fail(struct mapping_space *space, enum rsm_status status);
-/** Fetch up to MAPPING_BUFFER_PAGES pages from the segment into the buffer's beginning, own writes
- * to them included. */
-enum rsm_status mapping_fetch(struct mapping_space *space, uint32_t first, uint32_t count);
+/** Fetch pages from the segment, own writes to them included. @p into is part of the buffer; all
+ * that is being sent from there has been. */
+enum rsm_status mapping_fetch(struct mapping_space *space, uint32_t first, uint32_t count,
+                              uint8_t *into);
 /** Room for @p length bytes (at most a page) that stays as it is until it has been sent. */
 uint8_t *mapping_buffer(struct mapping_space *space, size_t length);
 /** Send pieces out of the buffer; they may arrive in any order. */

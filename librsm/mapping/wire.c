@@ -43,7 +43,8 @@ static void settle_page(struct mapping_space *space, uint32_t page)
         mapping_settle(space);
 }
 
-enum rsm_status mapping_fetch(struct mapping_space *space, uint32_t first, uint32_t count)
+enum rsm_status mapping_fetch(struct mapping_space *space, uint32_t first, uint32_t count,
+                              uint8_t *into)
 {
     const struct rsm_import_ops *ops = space->inner->ops;
     for (uint32_t page = first; page < first + count; page++)
@@ -54,7 +55,7 @@ enum rsm_status mapping_fetch(struct mapping_space *space, uint32_t first, uint3
     uint32_t failures = rsm_conn_failures(space->inner);
     size_t length = (count - 1) * space->page_size + mapping_page_bytes(space, first + count - 1);
     enum rsm_status status =
-        ops->get(space->inner, (uint64_t)first * space->page_size, space->buffer, length);
+        ops->get(space->inner, (uint64_t)first * space->page_size, into, length);
     mapping_fail(space, status);
     if (status == RSM_ST_OK && (space->inner->caps & RSM_CAP_ASYNC)) {
         mapping_settle(space);

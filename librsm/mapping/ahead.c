@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How many pages a load reads at once. A program that goes upward through a mapping gets more with
+ * each step; one that comes back to a page of the last step before it was through goes slower than
+ * pages stay, and gets fewer. Any other load reads its page alone. */
+#include "mapping/space.h"
+
+enum { PAGES_AT_ONCE = MAPPING_BUFFER_PAGES / 2 }; /* the other half is for the second read */
+
+static bool goes_on(const struct mapping_stream *stream, uint32_t page)
+{
+    return page >= stream->first && page <= stream->next;
+}
+
+/* What the stream had read ahead becomes NONE. */
+static void drop(struct mapping_space *space, struct mapping_stream *stream)
+{
+    uint32_t page = stream->from;
+    while (page < stream->end && (page = mapping_next_clean(space, page)) < stream->end) {
+        uint32_t end = mapping_ahead_end(space, page);
+        if (end > page)
+            mapping_drop_clean(space, page, end - page);
+        page = end > page ? end : page + 1;
+    }
+    stream->from = stream->end = 0;
+}
+
+/* The stream that comes to the page, or a new one in place of the one that was used longest ago. */
+static struct mapping_stream *stream_at(struct mapping_space *space, uint32_t page)
+{
+    struct mapping_stream *oldest = &space->streams[0];
+    for (unsigned i = 0; i < MAPPING_STREAMS; i++) {
+        struct mapping_stream *stream = &space->streams[i];
+        if (goes_on(stream, page))
+            return stream;
+        if (stream->used < oldest->used)
+            oldest = stream;
+    }
+    drop(space, oldest);
+    *oldest = (struct mapping_stream){.first = page, .next = page};
+    return oldest;
+}
+
+/* A stream is one from its third page on. */
+static void adapt(struct mapping_stream *stream, uint32_t page)
+{
+    if (page < stream->next)
+        stream->window /= 2;
+    else if (stream->steps > 1)
+        stream->window = stream->window < PAGES_AT_ONCE / 2 ? stream->window * 2 : PAGES_AT_ONCE;
+    if (stream->window == 0)
+        stream->window = 1;
+    if (stream->steps < 2)
+        stream->steps++;
+}
+
+/* Its last run has been read ahead. */
+static void remember(struct mapping_stream *stream)
+{
+    bool empty = stream->from == stream->end;
+    stream->from = empty || stream->first < stream->from ? stream->first : stream->from;
+    stream->end = stream->next > stream->end ? stream->next : stream->end;
+}
+
+uint32_t mapping_ahead(struct mapping_space *space, uint32_t page)
+{
+    struct mapping_stream *stream = stream_at(space, page);
+    uint32_t count = 1;
+    adapt(stream, page);
+    while (count < stream->window && page + count < space->page_count &&
+           space->page[page + count].state == MAPPING_NONE)
+        count++;
+    stream->first = page;
+    stream->next = page + count;
+    stream->used = ++space->stream_turn;
+    if (count > 1)
+        remember(stream);
+    return count;
+}
+
+void mapping_ahead_drop(struct mapping_space *space)
+{
+    for (unsigned i = 0; i < MAPPING_STREAMS; i++) {
+        struct mapping_stream *stream = &space->streams[i];
+        drop(space, stream);
+        if (stream->next - stream->first > 1) /* it is perhaps about to be shown */
+            remember(stream);
+    }
+}
+
+uint32_t mapping_ahead_end(const struct mapping_space *space, uint32_t page)
+{
+    while (page < space->page_count && space->page[page].state == MAPPING_RO &&
+           space->page[page].ahead)
+        page++;
+    return page;
+}
