@@ -5,9 +5,9 @@
  * importer that loads and stores, a peer that writes, a fabric that delivers late and out of order,
  * flushes, refreshes and barriers. What the engine does in one hold of its lock is one step.
  *
- * Three pages of 64 bytes. In page 0 byte 0 is the importer's and byte 1 the peer's; in page 1 byte
- * 0 is the importer's, and byte 1 is a bell that the importer rings with 1 and the peer clears. Byte
- * 0 of page 2 is the peer's: it writes that before it writes the same to page 0.
+ * Three pages of 64 bytes. In page 0 byte 0 is the importer's and byte 1 the peer's. In page 1 byte
+ * 0 is the importer's, and byte 1 is a bell: the importer rings with 1 and the peer clears. Byte 0
+ * of page 2 is the peer's: it writes that before it writes the same to page 0.
  */
 #include <stdio.h>
 #include <stdlib.h>
