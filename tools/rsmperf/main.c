@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "group.h"
 #include "options.h"
 #include "report.h"
 #include "run.h"
@@ -101,6 +102,10 @@ int main(int argc, char *argv[])
     }
     if (options.role == ROLE_SERVE)
         return serve_main(&options);
+    if (options.role == ROLE_MEMBER)
+        return group_member_main(&options);
+    if (options.role == ROLE_GROUP)
+        return group_main(&options);
     FILE *plot;
     if (!open_plot(&options, &plot))
         return EXIT_FAILURE;

@@ -24,11 +24,14 @@ enum option_code {
     OPTION_API,
     OPTION_BESIDE,
     OPTION_CSV,
+    OPTION_GROUP,
     OPTION_ID,
     OPTION_JSON,
     OPTION_LIMIT,
     OPTION_LIMIT_ARGS,
     OPTION_LIMIT_DEVICE,
+    OPTION_MEMBER,
+    OPTION_MEMBERS,
     OPTION_PAIR,
     OPTION_PLOT,
     OPTION_SERVE,
@@ -43,6 +46,7 @@ static const struct option known[] = {
     {"beside", required_argument, NULL, OPTION_BESIDE},
     {"controller", required_argument, NULL, 'c'},
     {"csv", no_argument, NULL, OPTION_CSV},
+    {"group", no_argument, NULL, OPTION_GROUP},
     {"help", no_argument, NULL, 'h'},
     {"id", required_argument, NULL, OPTION_ID},
     {"importers", required_argument, NULL, 'i'},
@@ -50,6 +54,8 @@ static const struct option known[] = {
     {"limit", required_argument, NULL, OPTION_LIMIT},
     {"limit-args", required_argument, NULL, OPTION_LIMIT_ARGS},
     {"limit-device", required_argument, NULL, OPTION_LIMIT_DEVICE},
+    {"member", no_argument, NULL, OPTION_MEMBER},
+    {"members", required_argument, NULL, OPTION_MEMBERS},
     {"node", required_argument, NULL, 'n'},
     {"only", required_argument, NULL, 'o'},
     {"pair", required_argument, NULL, OPTION_PAIR},
@@ -70,6 +76,8 @@ static void print_help(FILE *to)
     fputs("Usage: rsmperf [OPTION]...\n"
           "       rsmperf --serve [OPTION]...    on one node, and\n"
           "       rsmperf --node N [OPTION]...   on another one\n"
+          "       rsmperf --member [OPTION]...   on some nodes, and\n"
+          "       rsmperf --group [OPTION]...    on one more\n"
           "Measures latency and bandwidth of remote shared memory (RSMAPI), and beside them\n"
           "what the machine itself takes. Without --serve and --node both sides run on this\n"
           "host.\n"
@@ -89,13 +97,17 @@ static void print_help(FILE *to)
           "  --api NAME             operations of that API: rsm or sisci (default: rsm)\n"
           "  --beside LIST          measure ucx, mpi or both of this host in addition\n"
           "  --csv                  for spreadsheets: comma-separated values\n"
-          "  --id ID                segment id at which the server is asked\n"
-          "                         (default: 0x4f5246)\n"
+          "  --group                put to a group until every member has it\n"
+          "  --id ID                segment id at which the server is asked, or the\n"
+          "                         group's (default: 0x4f5246)\n"
           "  --json                 for programs: one line of JSON\n"
           "  --limit tcp[:ADDRESS]  compare with plain TCP, whose server listens there\n"
           "                         (default: 127.0.0.1)\n"
           "  --limit-args ARGS      further options for the programs of perftest\n"
           "  --limit-device A,B     compare with perftest: server on device A, client on B\n"
+          "  --member               be a member of the group, until SIGINT or SIGTERM\n"
+          "  --members LIST         with --group: start a member on each of these nodes of\n"
+          "                         this host, and measure with 1, 2, 4 ... of them\n"
           "  --pair I,E             importers on node I, exporter on node E of this host\n"
           "  --plot FILE            draw times and bandwidths by size, as SVG\n"
           "  --serve                be the far side, until SIGINT or SIGTERM\n"
@@ -248,6 +260,23 @@ static bool take_pair(struct options *options, const char *text)
     return true;
 }
 
+static bool take_members(struct options *options, const char *text)
+{
+    char *at = (char *)(uintptr_t)text;
+    options->member_count = 0;
+    for (;; at++) {
+        unsigned long node;
+        if (options->member_count == MEMBERS_MAX || !number(at, 1, NODE_MAX, &node, &at))
+            break;
+        options->members[options->member_count++] = (uint32_t)node;
+        if (*at == '\0')
+            return true;
+        if (*at != ',')
+            break;
+    }
+    return expected("members", "1 to 16 node ids from 1 to 65535, such as 1,2,3", text);
+}
+
 static bool take_devices(struct options *options, const char *text)
 {
     const char *comma = strchr(text, ',');
@@ -337,11 +366,17 @@ static const struct {
     int code;
     bool (*take)(struct options *options, const char *text);
 } values[] = {
-    {'c', take_controller},     {'d', take_directory},
-    {'o', take_only},           {'s', take_sizes},
-    {OPTION_API, take_api},     {OPTION_BESIDE, take_beside},
-    {OPTION_LIMIT, take_limit}, {OPTION_LIMIT_DEVICE, take_devices},
-    {OPTION_PAIR, take_pair},   {OPTION_PLOT, take_plot},
+    {'c', take_controller},
+    {'d', take_directory},
+    {'o', take_only},
+    {'s', take_sizes},
+    {OPTION_API, take_api},
+    {OPTION_BESIDE, take_beside},
+    {OPTION_LIMIT, take_limit},
+    {OPTION_LIMIT_DEVICE, take_devices},
+    {OPTION_PAIR, take_pair},
+    {OPTION_PLOT, take_plot},
+    {OPTION_MEMBERS, take_members},
 };
 
 static bool take_value(struct options *options, int code, const char *text)
@@ -380,9 +415,45 @@ static bool take(struct options *options, int code)
     case OPTION_SERVE:
         options->role = ROLE_SERVE;
         return true;
+    case OPTION_GROUP:
+        options->role = ROLE_GROUP;
+        return true;
+    case OPTION_MEMBER:
+        options->role = ROLE_MEMBER;
+        return true;
     default:
         return take_value(options, code, optarg);
     }
+}
+
+static void default_sizes(struct options *options, bool groups)
+{
+    static const size_t of_groups[] = {8, 64, 512, 4096, 65536};
+    for (size_t i = 0; groups && i < sizeof of_groups / sizeof *of_groups; i++)
+        add_size(options, of_groups[i]);
+    for (size_t size = 1; !groups && size <= BYTES_MAX; size *= 2)
+        add_size(options, size);
+}
+
+/* Groups have figures of their own, of which sizes, time and form of output can be chosen. */
+static bool settle_group(struct options *options, bool groups)
+{
+    if (options->size_count == 0)
+        default_sizes(options, groups);
+    if (options->member_count > 0 && options->role != ROLE_GROUP) {
+        complain("--members is for --group, which is missing");
+        return false;
+    }
+    if (groups &&
+        (options->server_node != 0 || options->exporter_node != 0 || options->importers > 1 ||
+         options->turns > 1 || options->limit_tcp || options->limit_devices_given ||
+         options->beside[BESIDE_UCX] || options->beside[BESIDE_MPI] || options->sisci ||
+         options->registered || options->plot != NULL || options->wanted != UINT64_MAX)) {
+        complain("--group and --member go only with -c, -d, -s, -t, --id, --members, --csv, --json "
+                 "and --wide");
+        return false;
+    }
+    return true;
 }
 
 static enum options_result settle(struct options *options, int argc, char *argv[])
@@ -392,6 +463,9 @@ static enum options_result settle(struct options *options, int argc, char *argv[
         return OPTIONS_WRONG;
     }
     bool serves = options->role == ROLE_SERVE, asks = options->server_node != 0;
+    bool groups = options->role == ROLE_GROUP || options->role == ROLE_MEMBER;
+    if (!settle_group(options, groups))
+        return OPTIONS_WRONG;
     if (serves + asks + (options->exporter_node != 0) > 1) {
         complain("only one of --serve, --node and --pair");
         return OPTIONS_WRONG;
@@ -431,8 +505,6 @@ enum options_result options_parse(int argc, char *argv[], struct options *option
                                 .time_ms = TIME_DEFAULT_MS,
                                 .turns = 1,
                                 .wanted = UINT64_MAX};
-    for (size_t size = 1; size <= BYTES_MAX; size *= 2)
-        add_size(options, size);
     int code;
     while ((code = getopt_long(argc, argv, "c:d:hi:n:o:rs:t:", known, NULL)) != -1) {
         if (code == 'h') {

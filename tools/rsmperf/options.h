@@ -9,6 +9,7 @@
 enum {
     IMPORTERS_MAX = 16,
     NODE_MAX = 65535,
+    MEMBERS_MAX = 16, /* that one process starts */
     SIZES_MAX = 32,
     BYTES_MAX = 64 << 20, /* the largest transfer */
     TURNS_MAX = 15,
@@ -19,9 +20,11 @@ enum {
 };
 
 enum role {
-    ROLE_BOTH,   /* exporter and importers on this host */
-    ROLE_SERVE,  /* the remote side, for another rsmperf */
-    ROLE_MEASURE /* against a server */
+    ROLE_BOTH,    /* exporter and importers on this host */
+    ROLE_SERVE,   /* the remote side, for another rsmperf */
+    ROLE_MEASURE, /* against a server */
+    ROLE_GROUP,   /* a writer to a group */
+    ROLE_MEMBER,  /* a member of a group, for another rsmperf */
 };
 
 enum format { FORMAT_TABLE, FORMAT_WIDE_TABLE, FORMAT_CSV, FORMAT_JSON };
@@ -31,9 +34,11 @@ enum beside { BESIDE_UCX, BESIDE_MPI, BESIDES };
 
 struct options {
     enum role role;
-    uint32_t server_node;        /**< ROLE_MEASURE */
-    uint32_t importer_node;      /**< of --pair; 0: as the environment says */
-    uint32_t exporter_node;      /**< of --pair; 0: as the environment says */
+    uint32_t server_node;          /**< ROLE_MEASURE */
+    uint32_t importer_node;        /**< of --pair; 0: as the environment says */
+    uint32_t exporter_node;        /**< of --pair; 0: as the environment says */
+    uint32_t members[MEMBERS_MAX]; /**< ROLE_GROUP: nodes of this host, to start a member each */
+    unsigned member_count;
     char controller[NAME_BYTES]; /**< as the library takes it */
     uint32_t id;                 /**< of the segment at which a server is asked */
     unsigned importers;          /**< at once */

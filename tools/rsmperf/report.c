@@ -21,7 +21,8 @@ static const struct {
     {RSMERR_SEG_NOT_PUBLISHED, "RSMERR_SEG_NOT_PUBLISHED",
      "no 'rsmperf --serve' runs on that node, or not with this --id"},
     {RSMERR_SEGID_IN_USE, "RSMERR_SEGID_IN_USE",
-     "another 'rsmperf --serve' runs on this node; end it or give both sides another --id"},
+     "another 'rsmperf --serve' runs on this node, or a '--member'; end it or give both sides "
+     "another --id"},
     {RSMERR_PERM_DENIED, "RSMERR_PERM_DENIED",
      "access is not allowed; run both sides as the same user, or the server with umask 0"},
     {RSMERR_REMOTE_NODE_UNREACHABLE, "RSMERR_REMOTE_NODE_UNREACHABLE",

@@ -39,7 +39,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double quantile(double *values, size_t count, double part)
+double samples_quantile(double *values, size_t count, double part)
 {
     qsort(values, count, sizeof *values, ascending);
     double wanted = part * (double)count;
@@ -67,15 +67,15 @@ bool samples_sum(const struct samples *const all[], unsigned count, struct figur
         if (!full)
             break;
         memcpy(&pool[used], slice->value, kept(slice) * sizeof *pool);
-        medians[slices++] = quantile(&pool[used], kept(slice), 0.5);
+        medians[slices++] = samples_quantile(&pool[used], kept(slice), 0.5);
         used += kept(slice);
         figure->count += slice->seen;
         if (slice->best < figure->best)
             figure->best = slice->best;
     }
     if (full) {
-        figure->p99 = quantile(pool, used, 0.99);
-        figure->p50 = quantile(medians, slices, 0.5);
+        figure->p99 = samples_quantile(pool, used, 0.99);
+        figure->p50 = samples_quantile(medians, slices, 0.5);
         figure->spread = medians[slices - 1] / medians[0] - 1;
     }
     free(pool);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -31,6 +32,9 @@ struct figure {
 
 /** Nanoseconds of a clock that never jumps. */
 double clock_ns(void);
+
+/** The value that @p part of them, 0 to 1, do not exceed. Sorts them; @p count is not 0. */
+double samples_quantile(double *values, size_t count, double part);
 
 void samples_add(struct slice *slice, double ns);
 

@@ -6,6 +6,11 @@
 
 #include "run.h"
 
+enum { SHOW_TIME_BYTES = 32 };
+
+/** Three digits or more, in the unit that suits. Returns @p text. */
+const char *show_time(char text[SHOW_TIME_BYTES], double ns);
+
 /** At most 80 columns wide unless the options want all. -1: no memory. */
 int show_text(FILE *out, const struct run *run);
 

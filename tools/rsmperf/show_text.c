@@ -5,10 +5,7 @@
 #include "show.h"
 #include "table.h"
 
-enum { TEXT_BYTES = 32 };
-
-/* Three digits or more, in the unit that suits. */
-static const char *text_time(char text[TEXT_BYTES], double ns)
+const char *show_time(char text[SHOW_TIME_BYTES], double ns)
 {
     static const struct {
         double from, unit;
@@ -18,7 +15,7 @@ static const char *text_time(char text[TEXT_BYTES], double ns)
     while (ns < units[u].from)
         u++;
     double value = ns / units[u].unit;
-    snprintf(text, TEXT_BYTES, "%.*f %s",
+    snprintf(text, SHOW_TIME_BYTES, "%.*f %s",
              value < 10    ? 2
              : value < 100 ? 1
                            : 0,
@@ -28,8 +25,8 @@ static const char *text_time(char text[TEXT_BYTES], double ns)
 
 static void time_cell(struct table *table, double ns)
 {
-    char text[TEXT_BYTES];
-    table_cell(table, "%s", text_time(text, ns));
+    char text[SHOW_TIME_BYTES];
+    table_cell(table, "%s", show_time(text, ns));
 }
 
 static void rate_cell(struct table *table, double mb_per_s)
