@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/probe.h"
 #include "fault/uffd.h"
@@ -15,6 +16,11 @@
 #include "base/status.h"
 
 enum { MESSAGES = 16 };
+
+/* For so long after a fault the thread looks for the next one by itself, if the last times it came:
+ * to wake the thread costs more where its processor sleeps meanwhile. Not where none came, for the
+ * thread that is to fault may need this processor. */
+enum { LOOK_NS = 50000, MISSES = 4, PAUSE = 64 };
 
 /* The space's lock is held. False: this access is never permitted. */
 static bool allow(struct mapping *mapping, uint32_t page, bool store)
@@ -42,6 +48,15 @@ static void serve_page(struct mapping *mapping, uintptr_t address, bool store)
         (void)mprotect((void *)address, space->page_size, PROT_NONE);
 }
 
+/* The space's lock is held. A copy that goes on gets the page without a look at its instruction,
+ * and counts as it would with one. */
+static bool decodes(struct mapping_space *space, uint32_t page, size_t at)
+{
+    if (space->page[page].state == MAPPING_RW)
+        return false;
+    return !mapping_is_passing(space, page) || !mapping_prefers_twin(space, page, at, 1, 1);
+}
+
 /* Whether the thread should do the store itself, as far as the page is concerned. */
 static bool wants_decoding(struct mapping *mapping, uintptr_t address)
 {
@@ -52,8 +67,9 @@ static bool wants_decoding(struct mapping *mapping, uintptr_t address)
     const struct mapping_view *view = mapping_view_at(mapping, address);
     bool wants = false;
     if (view != NULL) {
-        uint32_t first = (uint32_t)((address - (uintptr_t)view->address) / space->page_size);
-        wants = space->page[view->first + first].state != MAPPING_RW;
+        size_t from = address - (uintptr_t)view->address;
+        uint32_t page = view->first + (uint32_t)(from / space->page_size);
+        wants = decodes(space, page, from % space->page_size);
     }
     mapping_unlock(&space->lock);
     return wants;
@@ -112,7 +128,8 @@ static void serve_left(struct mapping *mapping)
     }
 }
 
-static void serve_all(struct mapping *mapping)
+/* False: there was no message. */
+static bool serve_all(struct mapping *mapping)
 {
     struct uffd_msg messages[MESSAGES];
     ssize_t length = read(mapping->faultfd, messages, sizeof messages);
@@ -122,6 +139,30 @@ static void serve_all(struct mapping *mapping)
     if (length < (ssize_t)sizeof messages) /* those were all */
         serve_left(mapping);
     mapping_hands_look(&mapping->hands);
+    return length > 0;
+}
+
+/* How the looks went. */
+struct looks {
+    unsigned misses; /* in a row */
+    unsigned pause;  /* faults that are still served without */
+};
+
+/* Serve what comes soon after the last fault. */
+static void look_for_more(struct mapping *mapping, struct looks *looks)
+{
+    if (looks->pause > 0) {
+        looks->pause--;
+        return;
+    }
+    int64_t end = rsm_clock_ns() + LOOK_NS;
+    while (rsm_clock_ns() < end)
+        if (serve_all(mapping)) {
+            looks->misses = 0;
+            end = rsm_clock_ns() + LOOK_NS;
+        }
+    if (++looks->misses == MISSES)
+        *looks = (struct looks){.pause = PAUSE};
 }
 
 static void *run(void *argument)
@@ -129,11 +170,12 @@ static void *run(void *argument)
     struct mapping *mapping = argument;
     struct pollfd polled[] = {{.fd = mapping->faultfd, .events = POLLIN},
                               {.fd = mapping->stop_fd, .events = POLLIN}};
+    struct looks looks = {.misses = 0};
     (void)prctl(PR_SET_NAME, "rsm-mapping-uf");
     mapping_hands_init(&mapping->hands);
     while (polled[1].revents == 0)
-        if (poll(polled, 2, mapping_hands_timeout(&mapping->hands)) >= 0)
-            serve_all(mapping);
+        if (poll(polled, 2, mapping_hands_timeout(&mapping->hands)) >= 0 && serve_all(mapping))
+            look_for_more(mapping, &looks);
     mapping_hands_end(&mapping->hands);
     return NULL;
 }

@@ -219,6 +219,13 @@ static void count_stores(struct mapping_space *space, uint32_t page, unsigned we
         (uint16_t)(entry->stores + weight < UINT16_MAX ? entry->stores + weight : UINT16_MAX);
 }
 
+/* Whether pages like that never get one. */
+static bool stays_decoded(const struct mapping_space *space, uint32_t page)
+{
+    return space->options.mode == MAPPING_PRECISE || space->page[page].two_way ||
+           space->options.threshold == MAPPING_THRESHOLD_NEVER;
+}
+
 bool mapping_prefers_twin(struct mapping_space *space, uint32_t page, size_t at, size_t length,
                           unsigned weight)
 {
@@ -227,8 +234,7 @@ bool mapping_prefers_twin(struct mapping_space *space, uint32_t page, size_t at,
         return false; /* there is nothing to make one of */
     if (space->options.mode == MAPPING_TWIN || space->dead)
         return true;
-    if (space->options.mode == MAPPING_PRECISE || entry->two_way ||
-        space->options.threshold == MAPPING_THRESHOLD_NEVER)
+    if (stays_decoded(space, page))
         return false;
     uint64_t now = space->now();
     bool goes_on = goes_on_from_page(space, page, now) || goes_on_in_page(space, page, at, now);
@@ -236,4 +242,14 @@ bool mapping_prefers_twin(struct mapping_space *space, uint32_t page, size_t at,
     const struct mapping_stretch *stretch = note(space, page, at, length, &begun);
     count_stores(space, page, weight, begun);
     return (goes_on || entry->stores >= space->options.threshold) && may_have_twin(space, stretch);
+}
+
+bool mapping_is_passing(struct mapping_space *space, uint32_t page)
+{
+    const struct mapping_page *entry = &space->page[page];
+    if (!mapping_may_read(space) || space->dead || stays_decoded(space, page) ||
+        !goes_on_from_page(space, page, space->now()) || find(space, page) != NULL)
+        return false;
+    return entry->past == MAPPING_PAST_NONE ||
+           (entry->past == MAPPING_PAST_WHOLE && entry->past_epoch != atomic_load(&space->epoch));
 }

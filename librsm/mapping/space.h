@@ -242,6 +242,9 @@ uint32_t mapping_ahead_end(const struct mapping_space *space, uint32_t page);
  * sent by itself; counts it as @p weight stores (1 or more). */
 bool mapping_prefers_twin(struct mapping_space *space, uint32_t page, size_t at, size_t length,
                           unsigned weight);
+/** Whether the next store to the page, whatever it is, is that of a copy which comes from the page
+ * beside it: mapping_prefers_twin() will say so. */
+bool mapping_is_passing(struct mapping_space *space, uint32_t page);
 /** The page's twin was compared and has gone. */
 void mapping_prefer_flushed(struct mapping_space *space, uint32_t page);
 void mapping_prefer_forget(struct mapping_space *space, uint32_t page);

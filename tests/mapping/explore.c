@@ -232,7 +232,10 @@ static bool store(uint32_t offset, uint8_t value)
         return false;
     }
     bool trapped = world.access[page] != MAPPING_RW;
-    if (trapped && !mapping_prefers_twin(&world.space, page, offset % PAGE_BYTES, 1, 1)) {
+    bool passing = trapped && mapping_is_passing(&world.space, page);
+    bool decoded = trapped && !mapping_prefers_twin(&world.space, page, offset % PAGE_BYTES, 1, 1);
+    HOLDS(!passing || !decoded, "a store is taken for that of a copy");
+    if (decoded) {
         mapping_store(&world.space, offset, &value, 1);
         return true;
     }
