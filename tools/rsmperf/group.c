@@ -142,17 +142,28 @@ static double p50_of_one(const struct group_run *run, size_t bytes)
     return 0;
 }
 
-static bool measure(struct writer *writer, unsigned members, size_t bytes)
+/* With the members that there are. A row in which they changed says nothing. */
+static bool measure(struct writer *writer, size_t bytes)
 {
-    struct group_row row = {.members = members, .bytes = bytes};
-    row.samples = take_samples(writer, &row);
+    struct group_row row = {.bytes = bytes};
+    unsigned after;
+    int error = count_members(writer, &row.members);
+    if (error == RSM_SUCCESS) {
+        row.samples = take_samples(writer, &row);
+        error = count_members(writer, &after);
+    }
+    if (error != RSM_SUCCESS)
+        return failed(writer, "rsm_group_get_members", error);
+    if (row.failure[0] == '\0' && after != row.members)
+        snprintf(row.failure, REPORT_BYTES, "there were %u members, and then %u", row.members,
+                 after);
     if (row.failure[0] == '\0') {
         row.best = samples_quantile(writer->sample, row.samples, 0);
         row.p50 = samples_quantile(writer->sample, row.samples, 0.5);
         row.p99 = samples_quantile(writer->sample, row.samples, 0.99);
         row.p9999 = samples_quantile(writer->sample, row.samples, 0.9999);
         double one = p50_of_one(writer->run, bytes);
-        row.of_one = members == 1 ? 1 : one > 0 ? row.p50 / one : 0;
+        row.of_one = row.members == 1 ? 1 : one > 0 ? row.p50 / one : 0;
     }
     struct group_row *added = add_row(writer->run);
     if (added == NULL)
@@ -161,19 +172,26 @@ static bool measure(struct writer *writer, unsigned members, size_t bytes)
     return true;
 }
 
-static bool measure_sizes(struct writer *writer, unsigned members)
+static bool measure_sizes(struct writer *writer)
 {
     const struct options *options = writer->options;
     for (unsigned i = 0; i < options->size_count; i++)
-        if (!measure(writer, members, options->sizes[i]))
+        if (!measure(writer, options->sizes[i]))
             return false;
     return true;
 }
 
-/* With 1, 2, 4 ... of the members that this process has started, and with all. */
+/* With 1, 2, 4 ... of the members that this process has started, and with all. There are no others,
+ * or the figures would be of more members than they say. */
 static bool measure_started(struct writer *writer)
 {
     unsigned joined = 0, there = 0;
+    if (await_members(writer, 1, 2, &there))
+        snprintf(writer->run->failure, REPORT_BYTES,
+                 "the group has members already: end their 'rsmperf --member', or give this "
+                 "command another --id");
+    if (writer->run->failure[0] != '\0')
+        return false;
     for (unsigned wanted = 1; joined < writer->start_count; wanted *= 2) {
         wanted = wanted < writer->start_count ? wanted : writer->start_count;
         for (; joined < wanted; joined++)
@@ -185,7 +203,7 @@ static bool measure_started(struct writer *writer)
                          wanted);
             return false;
         }
-        if (!measure_sizes(writer, there))
+        if (!measure_sizes(writer))
             return false;
     }
     return true;
@@ -195,7 +213,7 @@ static bool measure_found(struct writer *writer)
 {
     unsigned there = 0;
     if (await_members(writer, 1, FIRST_TRIES, &there))
-        return measure_sizes(writer, there);
+        return measure_sizes(writer);
     if (writer->run->failure[0] == '\0')
         snprintf(writer->run->failure, REPORT_BYTES,
                  "no member was found: run 'rsmperf --member' on the nodes that are to be "
