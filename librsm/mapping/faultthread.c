@@ -119,7 +119,7 @@ static void serve_left(struct mapping *mapping)
     struct mapping_hand *hand;
     while ((hand = mapping_hands_suspect(&mapping->hands)) != NULL) {
         mapping_lock(&mapping->space.lock);
-        enum mapping_handed handed = mapping_hand_judge(hand);
+        enum mapping_handed handed = mapping_hand_judge(&mapping->hands, hand);
         if (handed != MAPPING_HANDED_OVER)
             serve(mapping, hand->address, true, handed);
         mapping_unlock(&mapping->space.lock);

@@ -22,6 +22,8 @@ enum { TIMEOUT_MS = 2 };
 /* Signals in a row that lead to nothing at one instruction; and faults in a row of a thread that
  * has gone on when one looks. */
 enum { FRUITLESS = 16, RESTLESS = 256 };
+/* Time-outs that a thread gets which does not block its signal. */
+enum { TIMEOUTS = 16 };
 
 /* ---------------------------------------------------------------- the faulting thread */
 
@@ -110,6 +112,13 @@ static void settle(struct mapping_hands *hands, struct mapping_hand *hand)
     hand->pending = hand->suspected = false;
 }
 
+static void await(struct mapping_hands *hands, struct mapping_hand *hand)
+{
+    hand->pending = true;
+    hand->since = rsm_clock_ns();
+    hands->pending++;
+}
+
 /* What is known of the thread, or the place of the one that was seen longest ago. One whose signal
  * is on its way is not forgotten as long as there is another. */
 static struct mapping_hand *hand_of(struct mapping_hands *hands, pid_t thread)
@@ -175,9 +184,8 @@ enum mapping_handed mapping_hand_over(struct mapping_hands *hands, pid_t thread,
         return MAPPING_HANDED_TO_DEAF;
     if (!mapping_signal_send(thread, signal, address, pc))
         return errno == ESRCH ? MAPPING_HANDED_OVER : MAPPING_HANDED_TO_NOBODY;
-    hand->pending = true;
-    hand->since = rsm_clock_ns();
-    hands->pending++;
+    hand->timeouts = 0;
+    await(hands, hand);
     return MAPPING_HANDED_OVER;
 }
 
@@ -217,12 +225,17 @@ struct mapping_hand *mapping_hands_suspect(struct mapping_hands *hands)
 }
 
 /* A thread that is being woken where another processor takes its time looks as if it slept. */
-enum mapping_handed mapping_hand_judge(struct mapping_hand *hand)
+enum mapping_handed mapping_hand_judge(struct mapping_hands *hands, struct mapping_hand *hand)
 {
     if (!is_at_its_store(hand))
         return MAPPING_HANDED_OVER;
     hand->blocks = blocks(hand->thread, mapping_signal());
-    return hand->blocks ? MAPPING_HANDED_TO_DEAF : MAPPING_HANDED_TO_NOBODY;
+    if (hand->blocks)
+        return MAPPING_HANDED_TO_DEAF;
+    if (++hand->timeouts == TIMEOUTS)
+        return MAPPING_HANDED_TO_NOBODY;
+    await(hands, hand);
+    return MAPPING_HANDED_OVER;
 }
 
 bool mapping_handover_is_possible(void)

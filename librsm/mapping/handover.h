@@ -18,6 +18,7 @@ struct mapping_hand {
     bool pending;   /* a signal was sent, and it is not known whether the handler ran */
     bool suspected; /* it still was where it waited when the time-out was over */
     unsigned fruitless;
+    unsigned timeouts; /* since its last signal */
     unsigned progress; /* as it was with the last signal */
     uintptr_t address; /* of the last fault */
     uint64_t pc;
@@ -55,9 +56,10 @@ void mapping_hands_look(struct mapping_hands *hands);
 /** One that is suspected, and now no longer; NULL: none. All messages have been read since the
  *  look: a thread that has had its signal and waits in its next fault has left one. */
 struct mapping_hand *mapping_hands_suspect(struct mapping_hands *hands);
-/** Whether its thread still waits to store to @p hand->address. The caller holds what the signal's
+/** Whether its thread still waits to store to @p hand->address; if it may yet get its signal, it is
+ *  awaited again (#MAPPING_HANDED_OVER). The caller holds what the signal's
  *  handler needs, so that the thread cannot have gone on by the time the page is given to it. */
-enum mapping_handed mapping_hand_judge(struct mapping_hand *hand);
+enum mapping_handed mapping_hand_judge(struct mapping_hands *hands, struct mapping_hand *hand);
 
 /** Whether this build and machine can do that. Takes a signal for the engine. */
 bool mapping_handover_is_possible(void);

@@ -202,11 +202,11 @@ static uint32_t bring(struct mapping_space *space, uint32_t first, uint32_t coun
         return 1;
     if (!agree && !MAPPING_DEFECT(MAPPING_TORN_RUN))
         count = 1;
+    /* Pages that the program has not loaded must not be older than one that it loads for the first
+     * time; those that it has loaded may be. */
     if (found.changed || found.unseen)
         drop_older(space, first);
-    else if (found.first &&
-             !MAPPING_DEFECT(
-                 MAPPING_AHEAD_STAYS)) /* it is one for pages that the program has not loaded */
+    else if (found.first && !MAPPING_DEFECT(MAPPING_AHEAD_STAYS))
         mapping_ahead_drop(space);
     for (uint32_t i = 0; i < count; i++) {
         space->page[first + i].unseen = false;
