@@ -8,6 +8,11 @@ processor time while nothing happens; how long a client waits for an answer mean
 until all others know that one was killed. Takes half a minute with 32 nodes, two minutes with 256, and
 ends by itself. ./dev bench nodes builds what it needs.
 
+With more than 256 nodes (--permanent) links are made on demand. Then it prints: the time until all
+daemons listen; how long one node takes to reach all others, one after the other and all at once, each by a
+request that goes through the other daemon; what a daemon costs with all links that were made so, and
+when they have been closed again.
+
 Compare two versions of rsmd by start_processor_s, the processor time of all daemons from their start until
 every link is up: all_up_s depends on the number of processors and on what else they do.
 """
@@ -30,9 +35,10 @@ import threading
 import time
 
 UP = re.compile(rb"link to node (\d+) at \S+ is up")
-DOWN = re.compile(rb"link to node (\d+) is down")
+DOWN = re.compile(rb"link to node (\d+) is (?:down|closed)")
 FAILED = re.compile(rb"link to node \d+ at \S+: ")
-MAGIC, VERSION, HELLO, IMPORT_CONNECT, NOT_FOUND = 0x444D5352, 1, 1, 12, 17
+LISTENS = re.compile(rb"listens at ")
+MAGIC, VERSION, HELLO, IMPORT_CONNECT, INTERRUPT_CONNECT, NOT_FOUND = 0x444D5352, 1, 1, 12, 25, 20
 
 
 class Daemon:
@@ -44,6 +50,7 @@ class Daemon:
         self.up = set()
         self.text = b""
         self.failed = 0 # attempts to make a link, as far as the log has them
+        self.listens = False
         os.mkdir(self.directory, 0o700)
         self.process = subprocess.Popen(
             [rsmd, "--foreground", "--node", str(node), "--runtime-dir", self.directory, "--config", config,
@@ -68,6 +75,8 @@ class Daemon:
                 self.up.discard(int(found.group(1)))
             elif FAILED.search(line):
                 self.failed += 1
+            elif LISTENS.search(line):
+                self.listens = True
         return True
 
     def processor_seconds(self):
@@ -94,6 +103,7 @@ class Nodes:
 
     def __init__(self, count, directory, rsmd, config):
         self.selector = selectors.DefaultSelector()
+        self.begun = time.monotonic()
         self.daemons = []
         for node in range(1, count + 1):
             daemon = Daemon(node, directory, rsmd, config)
@@ -164,12 +174,79 @@ class Client(threading.Thread):
         return times
 
 
-def write_config(directory, count, timeout_ms):
+def reach(nodes, begin, at_once):
+    """Have node `begin` ask every other one for an interrupt that is not there, so many requests at
+    once. The time of each in seconds, or None where something else was answered."""
+    daemon = nodes.daemons[begin - 1]
+    waiting = [other.node for other in nodes.daemons if other.node != begin]
+    asked, times = {}, []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+        connection.settimeout(60)
+        connection.connect(os.path.join(daemon.directory, f"node-{begin}.sock"))
+        ask(connection, HELLO, struct.pack("<I", begin))
+        while waiting or asked:
+            while waiting and len(asked) < at_once:
+                node = waiting.pop()
+                asked[node] = time.monotonic()
+                connection.send(struct.pack("<5I", MAGIC, VERSION, INTERRUPT_CONNECT, node, 0) +
+                                struct.pack("<4I", node, 1, 1, 0))
+            node, status = struct.unpack_from("<2I", connection.recv(16384), 12)
+            begun = asked.pop(node)
+            times.append(time.monotonic() - begun if status == NOT_FOUND else None)
+    return times
+
+
+def measure_reach(nodes, begin, at_once):
+    """The same, as a result; the logs are read meanwhile."""
+    times = []
+    thread = threading.Thread(target=lambda: times.extend(reach(nodes, begin, at_once)))
+    begun = time.monotonic()
+    thread.start()
+    nodes.run(60, lambda: not thread.is_alive())
+    thread.join()
+    taken = [1000 * t for t in times if t is not None]
+    return {"all_s": round(time.monotonic() - begun, 2), "reached": len(taken),
+            "one_ms": spread(taken or [0])}
+
+
+def costs(nodes, seconds):
+    """What a daemon takes while nothing happens."""
+    before = [daemon.processor_seconds() for daemon in nodes.daemons]
+    begun = time.monotonic()
+    nodes.run(seconds)
+    elapsed = time.monotonic() - begun
+    shares = [100 * (daemon.processor_seconds() - was) / elapsed
+              for daemon, was in zip(nodes.daemons, before)]
+    return {"links": nodes.links(), "seconds": round(elapsed, 1), "processor_percent": spread(shares),
+            "first_processor_percent": round(shares[0], 3), # of node 1, which has most links
+            "rss_kib": spread([daemon.memory()[0] for daemon in nodes.daemons]),
+            "pss_kib": spread([daemon.memory()[1] for daemon in nodes.daemons]),
+            "descriptors": spread([daemon.descriptors() for daemon in nodes.daemons])}
+
+
+def measure_on_demand(nodes, arguments):
+    result = {"nodes": arguments.nodes, "peer_timeout_ms": arguments.timeout_ms}
+    up = nodes.run(arguments.limit, lambda: all(daemon.listens for daemon in nodes.daemons))
+    result["all_listen_s"] = round(time.monotonic() - nodes.begun, 2) if up else None
+    nodes.run(2)
+    result["not_linked"] = costs(nodes, arguments.idle)
+    result["one_by_one"] = measure_reach(nodes, 1, 1)
+    result["at_once"] = measure_reach(nodes, arguments.nodes // 2, 64) # lower and higher nodes
+    result["linked"] = costs(nodes, min(arguments.idle, 10))
+    begun = time.monotonic()
+    closed = nodes.run(arguments.limit + 60, lambda: nodes.links() == 0)
+    result["closed_s"] = round(time.monotonic() - begun, 1) if closed else None
+    return result
+
+
+def write_config(directory, arguments):
+    count = arguments.nodes
     network = random.randrange(1, 250)
     path = os.path.join(directory, "rsm.conf")
     with open(path, "w", encoding="ascii") as config:
         config.write("[cluster]\nauth = none\ninsecure = yes\n"
-                     f"[limits]\npeer-timeout-ms = {timeout_ms}\n"
+                     f"[limits]\npeer-timeout-ms = {arguments.timeout_ms}\n"
+                     f"permanent-links = {arguments.permanent}\nlink-idle-ms = 20000\n"
                      "[controller sci0]\ntransport = shm\n")
         for node in range(1, count + 1):
             config.write(f"[node {node}]\nhost = h{node}\n"
@@ -232,24 +309,27 @@ def measure(nodes, arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("-n", "--nodes", type=int, default=256, help="how many (2 to 500)")
+    parser.add_argument("-n", "--nodes", type=int, default=256, help="how many (2 to 2000)")
     parser.add_argument("-i", "--idle", type=float, default=60, help="idle time measured, in seconds")
     parser.add_argument("-t", "--timeout-ms", type=int, default=3000, help="peer-timeout-ms")
+    parser.add_argument("-p", "--permanent", type=int, default=256,
+                        help="permanent-links: with more nodes, links are made on demand")
     parser.add_argument("-l", "--limit", type=float, default=60,
                         help="seconds after which links or news are no longer waited for")
     parser.add_argument("--rsmd", default=os.environ.get("RSM_RSMD", "build/release/bin/rsmd"))
     arguments = parser.parse_args()
-    if not 2 <= arguments.nodes <= 500:
-        parser.error("expected 2 to 500 nodes")
+    if not 2 <= arguments.nodes <= 2000:
+        parser.error("expected 2 to 2000 nodes")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1)) # so that the daemons end, too
     directory = tempfile.mkdtemp(prefix="rsm-nodes.")
     nodes = None
     try:
-        config = write_config(directory, arguments.nodes, arguments.timeout_ms)
+        config = write_config(directory, arguments)
         nodes = Nodes(arguments.nodes, directory, arguments.rsmd, config)
-        print(json.dumps(measure(nodes, arguments), indent=2))
+        measured = measure if arguments.nodes <= arguments.permanent else measure_on_demand
+        print(json.dumps(measured(nodes, arguments), indent=2))
     finally:
         if nodes is not None:
             nodes.end()

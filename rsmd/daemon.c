@@ -154,6 +154,25 @@ static size_t queued_to(void *context, uint32_t node)
     return rsmd_cluster_queued(own->cluster, node);
 }
 
+static enum rsmd_link_use need(void *context, uint32_t node)
+{
+    const struct rsmd_node *own = context;
+    return rsmd_cluster_need(own->cluster, node);
+}
+
+static bool may_link(void *context, uint32_t node)
+{
+    const struct rsmd_node *own = context;
+    return rsmd_cluster_is_on_demand(own->cluster) &&
+           rsmd_cluster_state(own->cluster, node, NULL) != RSMD_LINK_NONE;
+}
+
+static bool may_reach(void *context, uint32_t node)
+{
+    const struct rsmd_node *own = context;
+    return rsmd_cluster_may_reach(own->cluster, node);
+}
+
 static void proceed_with(void *context, uint32_t node)
 {
     const struct rsmd_node *own = context;
@@ -183,7 +202,8 @@ static void state_text(const struct rsmd_node *node, char text[STATE_BYTES])
     append(text, "node %u", (unsigned)node->id);
     rsmd_cluster_count(node->cluster, &links, &up);
     if (links > 0)
-        append(text, "; %u of %u links up", (unsigned)up, (unsigned)links);
+        append(text, "; %u of %u links up%s", (unsigned)up, (unsigned)links,
+               rsmd_cluster_is_on_demand(node->cluster) ? " (on demand)" : "");
     LL_COUNT(node->controllers, controller, controllers);
     append(text, "; controllers: %d", controllers - 1); /* without loopback */
     LL_FOREACH(node->failed, failed)
@@ -230,13 +250,20 @@ static void warn_of_trust(const struct daemon *d)
 static bool start_links(struct daemon *d)
 {
     warn_of_trust(d);
-    const struct rsmd_remote_ops carrier = {
-        .context = &d->node, .send = send_to, .queued = queued_to, .proceed = proceed_with};
+    const struct rsmd_remote_ops carrier = {.context = &d->node,
+                                            .send = send_to,
+                                            .queued = queued_to,
+                                            .need = need,
+                                            .may_link = may_link,
+                                            .may_reach = may_reach,
+                                            .proceed = proceed_with};
     const struct rsmd_cluster_user user = {.context = &d->node,
                                            .up = on_up,
                                            .down = on_down,
                                            .message = rsmd_remote_message,
-                                           .busy = rsmd_remote_busy};
+                                           .busy = rsmd_remote_busy,
+                                           .in_use = rsmd_remote_in_use,
+                                           .needed = rsmd_remote_needed};
     if (!rsmd_remote_start(&d->node, d->server.base, &carrier))
         return fail(d, "out of memory");
     d->node.cluster = rsmd_cluster_start(d->server.base, &d->node.conf, d->node.id, &user,

@@ -47,7 +47,7 @@ static bool moves(const struct reload *r, const struct rsmd_conf_node *old,
     enum rsmd_link_state state = rsmd_cluster_state(r->node->cluster, old->id, NULL);
     return now->address[0] != '\0' &&
            (strcmp(old->address, now->address) != 0 || old->port != now->port) &&
-           (state == RSMD_LINK_DOWN || state == RSMD_LINK_STARTING);
+           (state == RSMD_LINK_DOWN || state == RSMD_LINK_STARTING || state == RSMD_LINK_IDLE);
 }
 
 static void move(struct reload *r, struct rsmd_conf_node *old, const struct rsmd_conf_node *now)
@@ -266,6 +266,8 @@ static void take_limits(struct reload *r)
     snprintf(timeout, sizeof timeout, "%u", (unsigned)conf->peer_timeout_ms);
     if (conf->peer_timeout_ms != fresh->peer_timeout_ms)
         keep(r, 0, "peer-timeout-ms", "", timeout);
+    conf->permanent_links = fresh->permanent_links;
+    conf->link_idle_ms = fresh->link_idle_ms;
     conf->max_exported_percent = fresh->max_exported_percent;
     conf->max_segments = fresh->max_segments;
     conf->max_user_share = fresh->max_user_share;
@@ -330,10 +332,10 @@ void rsmd_reload(struct rsmd_server *server, const struct rsmd_conf *fresh, cons
 {
     struct reload r = {.server = server, .node = server->node, .fresh = fresh, .path = path};
     take_nodes(&r); /* by the auth that holds, so before take_cluster() */
-    take_cluster(&r);
+    take_limits(&r);
+    take_cluster(&r); /* also by the limits that hold from now on */
     take_controllers(&r);
     take_maps(&r);
-    take_limits(&r);
     r.node->topology.generation++;
     rsm_log_info("%s was read again: %u added, %u not taken over", path, r.added, r.kept);
 }

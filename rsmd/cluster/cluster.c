@@ -79,7 +79,13 @@ static void reap(evutil_socket_t fd, short what, void *argument)
 /* Whether other nodes call this one. */
 static bool is_called(const struct rsmd_cluster *cluster)
 {
-    return cluster->link_count > 0 && cluster->links[0]->node->id < cluster->self.node;
+    return cluster->link_count > 0 &&
+           (cluster->self.on_demand || cluster->links[0]->node->id < cluster->self.node);
+}
+
+static bool is_linked(const struct rsmd_cluster *cluster, const struct rsmd_conf_node *node)
+{
+    return node->id != cluster->self.node && node->address[0] != '\0';
 }
 
 static bool make_links(struct rsmd_cluster *cluster)
@@ -88,11 +94,14 @@ static bool make_links(struct rsmd_cluster *cluster)
     cluster->links = calloc(conf->node_count, sizeof(struct rsmd_link *));
     if (cluster->links == NULL)
         return false;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < conf->node_count; i++)
+        count += is_linked(cluster, conf->nodes[i]);
+    cluster->self.on_demand = count >= conf->permanent_links;
     for (uint32_t i = 0; i < conf->node_count; i++) {
-        const struct rsmd_conf_node *node = conf->nodes[i];
-        if (node->id == cluster->self.node || node->address[0] == '\0')
+        if (!is_linked(cluster, conf->nodes[i]))
             continue;
-        struct rsmd_link *link = rsmd_link_new(cluster, node);
+        struct rsmd_link *link = rsmd_link_new(cluster, conf->nodes[i]);
         if (link == NULL)
             return false;
         cluster->links[cluster->link_count++] = link;
@@ -195,6 +204,7 @@ bool rsmd_cluster_add(struct rsmd_cluster *cluster, const struct rsmd_conf_node 
     }
     rsmd_worker_widen(cluster->resolver, JOBS_PER_NODE);
     rsmd_auth_widen(cluster->auth);
+    rsmd_demand_decide(cluster);
     if (!is_called(cluster) || rsmd_listener_widen(cluster))
         return true;
     rsm_log_error("cannot listen for other nodes: out of memory");
@@ -210,8 +220,13 @@ void rsmd_cluster_moved(struct rsmd_cluster *cluster, uint32_t node)
 
 void rsmd_cluster_reload(struct rsmd_cluster *cluster)
 {
-    if (cluster != NULL && cluster->tls != NULL)
+    if (cluster == NULL || cluster->auth == NULL)
+        return;
+    if (cluster->tls != NULL)
         rsmd_tls_reload(cluster->tls);
+    rsmd_demand_decide(cluster);
+    if (is_called(cluster) && !rsmd_listener_widen(cluster))
+        rsm_log_error("cannot listen for other nodes: out of memory");
 }
 
 void rsmd_cluster_count(const struct rsmd_cluster *cluster, uint32_t *wanted, uint32_t *up)
@@ -314,7 +329,10 @@ enum rsmd_link_state rsmd_cluster_state(const struct rsmd_cluster *cluster, uint
         return RSMD_LINK_UP;
     bool starting = link->calling != NULL && link->calling->phase > RSMD_PHASE_CONNECTING &&
                     link->calling->phase < RSMD_PHASE_OVER;
-    return starting ? RSMD_LINK_STARTING : RSMD_LINK_DOWN;
+    if (starting)
+        return RSMD_LINK_STARTING;
+    bool idle = cluster->self.on_demand && !link->wanted && !rsmd_link_has_failed(link);
+    return idle ? RSMD_LINK_IDLE : RSMD_LINK_DOWN;
 }
 
 /* At least 1: 0 stands for "never". */
@@ -362,6 +380,9 @@ bool rsmd_cluster_about(const struct rsmd_cluster *cluster, uint32_t node,
         return true;
     case RSMD_LINK_STARTING:
         about->state = RSM_LINK_STARTING;
+        return true;
+    case RSMD_LINK_IDLE:
+        about->state = link->neighbour ? RSM_LINK_NEIGHBOUR : RSM_LINK_IDLE;
         return true;
     default:
         about->state = link->neighbour ? RSM_LINK_NEIGHBOUR : RSM_LINK_DOWN;

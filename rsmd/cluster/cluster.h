@@ -16,7 +16,8 @@ struct rsmd_cluster;
 
 enum rsmd_link_state {
     RSMD_LINK_NONE,     /* no such node, or it has no address */
-    RSMD_LINK_DOWN,     /* not connected; retried */
+    RSMD_LINK_IDLE,     /* not connected; made on demand */
+    RSMD_LINK_DOWN,     /* not connected; retried, or the last attempt has just failed */
     RSMD_LINK_STARTING, /* connected, not yet authenticated */
     RSMD_LINK_UP,
 };
@@ -31,6 +32,18 @@ struct rsmd_cluster_user {
     /** Whether connections of the former link have not ended: the next link waits, with all its
      *  messages, until rsmd_cluster_proceed(). NULL: never. */
     bool (*busy)(void *context, uint32_t node);
+    /** Whether there is a connection with that node, or what is left of one: a link on demand is
+     *  kept, or made again. NULL: never. */
+    bool (*in_use)(void *context, uint32_t node);
+    /** The link that rsmd_cluster_need() has asked for can be used, or cannot be made. */
+    void (*needed)(void *context, uint32_t node, bool made);
+};
+
+/** The answer of rsmd_cluster_need(). */
+enum rsmd_link_use {
+    RSMD_LINK_USABLE,
+    RSMD_LINK_AWAITED,  /* needed() comes */
+    RSMD_LINK_UNUSABLE, /* no such node, or the link is permanent and not up */
 };
 
 /**
@@ -58,11 +71,22 @@ bool rsmd_cluster_add(struct rsmd_cluster *cluster, const struct rsmd_conf_node 
 void rsmd_cluster_moved(struct rsmd_cluster *cluster, uint32_t node);
 
 /** The configuration was read again: read certificates again, for connections that come from now
- *  on. @p cluster may be NULL. */
+ *  on, and decide again whether links are permanent. @p cluster may be NULL. */
 void rsmd_cluster_reload(struct rsmd_cluster *cluster);
 
 /** busy() has become false for that node. May call up(). @p cluster may be NULL. */
 void rsmd_cluster_proceed(struct rsmd_cluster *cluster, uint32_t node);
+
+/** Use the link to a node for a message that begins something. A link on demand that is not there
+ *  is made. Never calls a callback. @p cluster may be NULL. */
+enum rsmd_link_use rsmd_cluster_need(struct rsmd_cluster *cluster, uint32_t node);
+
+/** Whether a node can be taken for reachable: its link is up, or made on demand, and no attempt has
+ *  failed in the last RSMD_FAILURE_COUNTS_MS. @p cluster may be NULL. */
+bool rsmd_cluster_may_reach(const struct rsmd_cluster *cluster, uint32_t node);
+
+/** Whether links are made on demand. @p cluster may be NULL. */
+bool rsmd_cluster_is_on_demand(const struct rsmd_cluster *cluster);
 
 /** Count the configured links, and those that are up or not needed. @p cluster may be NULL. */
 void rsmd_cluster_count(const struct rsmd_cluster *cluster, uint32_t *wanted, uint32_t *up);

@@ -81,7 +81,7 @@ enum rsm_status rsmd_hello_judge(const struct rsmd_self *self, uint32_t called,
                  (unsigned)self->node);
         return RSM_ST_DENIED;
     }
-    if (called == 0 && hello->from > self->node) {
+    if (called == 0 && hello->from > self->node && !self->on_demand) {
         snprintf(why, RSM_CLUSTER_TEXT_MAX,
                  "node %u called node %u: it is the lower one that calls", (unsigned)hello->from,
                  (unsigned)self->node);

@@ -8,6 +8,10 @@
  * calls the higher ones and is called by the lower ones again. The price is that a higher node
  * waits until it is called: at most RSMD_RETRY_MAX_MS, the pause between two attempts.
  *
+ * Links on demand (demand.c) are called by the end that needs them. If both call at once, the call
+ * of the lower node counts: that node lets the other call wait until its own has succeeded or
+ * failed, and the higher one drops its own as soon as it is called.
+ *
  * The handshake, C being the caller and A the one that answers:
  *
  *     C -> A  HELLO   ids, versions, nonce
@@ -51,6 +55,7 @@ struct rsmd_self {
     uint32_t node;
     uint64_t incarnation;
     const struct rsmd_conf *conf;
+    bool on_demand; /* links are: there are more nodes than permanent-links */
 };
 
 /** Fill this end's HELLO to node @p to, with a new nonce. False: no random numbers. */
@@ -173,9 +178,10 @@ enum {
     RSMD_RETRY_MAX_MS = 2000, /* with a jitter of a quarter */
     /* how long a caller is identified by the addresses that a name led to */
     RSMD_ADDRESSES_KEPT_MS = 60000,
-    RSMD_STEADY_MS = 5000,       /* a link that was up for this time starts with no failures */
-    RSMD_PINGS_PER_TIMEOUT = 4,  /* one each quarter, from the caller */
-    RSMD_TICKS_PER_TIMEOUT = 16, /* how often the heartbeat is checked */
+    RSMD_STEADY_MS = 5000,          /* a link that was up for this time starts with no failures */
+    RSMD_FAILURE_COUNTS_MS = 10000, /* how long a node on demand counts as out of reach */
+    RSMD_PINGS_PER_TIMEOUT = 4,     /* one each quarter, from the caller */
+    RSMD_TICKS_PER_TIMEOUT = 16,    /* how often the heartbeat is checked */
 };
 
 enum rsmd_phase {
@@ -219,6 +225,7 @@ struct rsmd_tcp {
     uint64_t tls_expires;         /* when that expires, seconds since 1970 */
     UT_hash_handle tls_hh;
     bool quotes; /* the reason of its end is quoted from the other end */
+    bool unused; /* both ends have agreed to close it */
 };
 
 /** The link between this node and another one. */
@@ -237,6 +244,11 @@ struct rsmd_link {
     int64_t asked_at;                /* time of the last look-up, milliseconds; 0: never */
     unsigned failures;               /* in a row */
     unsigned address;                /* which of the name's is next */
+    unsigned addresses;              /* how many it had at the last attempt; 0: not known */
+    bool wanted;                     /* on demand: requests wait for it */
+    unsigned attempts;               /* on demand: that have failed since it is wanted */
+    bool idle_asked;                 /* on demand: the other end is asked whether to close it */
+    int64_t used_at;                 /* on demand: when it was last in use, milliseconds */
     char text[RSM_CLUSTER_TEXT_MAX]; /* of the last failure */
     int64_t failed_at;               /* when that was, milliseconds */
     struct rsmd_stream_bytes before; /* carried by earlier TCP connections of the link */
@@ -288,6 +300,24 @@ struct rsmd_cluster {
 
 /** The link to a node; NULL: there is none. */
 struct rsmd_link *rsmd_link_to(const struct rsmd_cluster *cluster, uint32_t node);
+
+/* demand.c */
+
+/** Whether this end has to call if the link is not up: on demand if that is in use or needed, else
+ *  at the lower node. */
+bool rsmd_link_is_due(const struct rsmd_link *link);
+/** The number of links, or permanent-links, may have changed. */
+void rsmd_demand_decide(struct rsmd_cluster *cluster);
+/** The link has come up, and that was reported. */
+void rsmd_demand_up(struct rsmd_link *link);
+/** An attempt to call has failed. */
+void rsmd_demand_failed(struct rsmd_link *link);
+/** Whether the last attempt has failed, not long ago. */
+bool rsmd_link_has_failed(const struct rsmd_link *link);
+/** Of a link that is up: ask whether to close it, if it is not used. */
+void rsmd_demand_tick(struct rsmd_link *link, int64_t now);
+/** Take the other end's IDLE. */
+void rsmd_demand_take(struct rsmd_link *link, const struct rsm_cluster_idle *idle);
 
 /* resolve.c */
 
@@ -345,6 +375,8 @@ void rsmd_link_free(struct rsmd_link *link);
 void rsmd_link_adopt(struct rsmd_link *link, struct rsmd_tcp *conn);
 /** Give the link to a connection that waits for the end of the former one, if that is over. */
 void rsmd_link_proceed(struct rsmd_link *link);
+/** Whether this end has another connection with the same daemon, which is up or about to be. */
+bool rsmd_link_has_other(const struct rsmd_link *link, const struct rsmd_tcp *conn);
 /** A PONG came on the connection that is up. */
 void rsmd_link_answered(struct rsmd_link *link);
 /** A connection of the link is over. Called by the reaper. */

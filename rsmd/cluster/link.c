@@ -12,11 +12,6 @@
 
 #include "base/log.h"
 
-static bool is_caller(const struct rsmd_link *link)
-{
-    return link->cluster->self.node < link->node->id;
-}
-
 /* ------------------------------------------------------------------ failures */
 
 static void log_failure(struct rsmd_link *link, const char *why)
@@ -99,10 +94,18 @@ static void retry_later(struct rsmd_link *link)
     evtimer_add(link->retry, &delay);
 }
 
+/* There is no connection, or an attempt to make one has failed. */
+static void try_again(struct rsmd_link *link)
+{
+    if (link->up == NULL && rsmd_link_is_due(link))
+        retry_later(link);
+}
+
 static void attempt_failed(struct rsmd_link *link, const char *why)
 {
     rsmd_link_note(link, why);
-    retry_later(link);
+    rsmd_demand_failed(link);
+    try_again(link);
 }
 
 /* ------------------------------------------------------------------ calling */
@@ -150,25 +153,29 @@ static void on_resolved(void *context, const struct rsmd_addresses *found, const
 {
     struct rsmd_link *link = context;
     link->resolution = NULL;
-    if (why != NULL)
+    if (why != NULL) {
         attempt_failed(link, why);
-    else
-        /* In every second round over the peer's addresses the kernel chooses the local one, in case
-         * the network drops packets from the configured one. */
-        call_address(link, &found->list[link->address++ % found->count],
-                     link->failures / found->count % 2 == 0);
+        return;
+    }
+    link->addresses = found->count;
+    /* In every second round over the peer's addresses the kernel chooses the local one, in case the
+     * network drops packets from the configured one. */
+    call_address(link, &found->list[link->address++ % found->count],
+                 link->failures / found->count % 2 == 0);
 }
 
 static void call(struct rsmd_link *link)
 {
     struct rsmd_cluster *cluster = link->cluster;
-    if (link->up != NULL || link->calling != NULL || link->resolution != NULL)
+    if (link->up != NULL || link->calling != NULL || link->resolution != NULL ||
+        !rsmd_link_is_due(link))
         return;
     link->neighbour = cluster->is_neighbour != NULL &&
                       cluster->is_neighbour(cluster->neighbour_context, link->node->id);
     if (link->neighbour) {
         link->text[0] = '\0';
-        retry_later(link);
+        rsmd_demand_failed(link);
+        try_again(link);
         return;
     }
     learn_own_address(cluster);
@@ -183,12 +190,27 @@ static void on_retry(evutil_socket_t fd, short what, void *argument)
 
 /* ------------------------------------------------------------------ up and down */
 
+/* A second connection has authenticated as a node that has a link. Either the node was restarted
+ * and the end of its former daemon was not noticed, or both ends have called at once, or there are
+ * two daemons. If the former connection answers, it stays. If it has ended, the new one waits only
+ * until nothing of that is left. A node that calls as the lower one has lost the former. */
+static void examine_rival(struct rsmd_link *link)
+{
+    bool same = link->up->theirs.incarnation == link->rival->theirs.incarnation;
+    if (same && link->node->id < link->cluster->self.node)
+        rsmd_tcp_end(link->up, "the peer has made a new connection");
+    else if (rsmd_tcp_ping(link->up))
+        link->up->probe = link->up->ping;
+}
+
 static void promote(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
     struct rsmd_cluster *cluster = link->cluster;
     unsigned dropped;
     if (link->calling == conn)
         link->calling = NULL;
+    else if (link->calling != NULL)
+        rsmd_tcp_end(link->calling, NULL); /* the other end's call counts */
     if (link->rival == conn)
         link->rival = NULL;
     link->up = conn;
@@ -203,6 +225,9 @@ static void promote(struct rsmd_link *link, struct rsmd_tcp *conn)
     link->up_reported = true;
     if (cluster->user.up != NULL)
         cluster->user.up(cluster->user.context, link->node->id);
+    rsmd_demand_up(link);
+    if (link->rival != NULL && link->rival->phase == RSMD_PHASE_RIVAL)
+        examine_rival(link);
 }
 
 static bool is_busy(const struct rsmd_link *link)
@@ -211,18 +236,22 @@ static bool is_busy(const struct rsmd_link *link)
     return user->busy != NULL && user->busy(user->context, link->node->id);
 }
 
+/* Whether an authenticated connection has to wait: for the end of the former link's connections,
+ * or, at the lower node, for its own call. */
+static bool has_to_wait(const struct rsmd_link *link, const struct rsmd_tcp *conn)
+{
+    return is_busy(link) ||
+           (!conn->caller && link->calling != NULL && link->cluster->self.node < link->node->id);
+}
+
 void rsmd_link_proceed(struct rsmd_link *link)
 {
     if (link->up == NULL && link->rival != NULL && link->rival->phase == RSMD_PHASE_RIVAL &&
-        !is_busy(link))
+        !has_to_wait(link, link->rival))
         promote(link, link->rival);
 }
 
-/* A second connection has authenticated as a node that has a link. Either the node was restarted
- * and the end of its former daemon was not noticed, or there are two daemons. If the former one
- * answers, it keeps the link. If its link has ended, the new one waits only until nothing of that
- * is left. */
-static void examine_rival(struct rsmd_link *link, struct rsmd_tcp *conn)
+static void wait_as_rival(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
     if (link->rival != NULL) {
         rsmd_tcp_refuse(conn, RSM_ST_BUSY, "others wait for this link already");
@@ -231,20 +260,26 @@ static void examine_rival(struct rsmd_link *link, struct rsmd_tcp *conn)
     link->rival = conn;
     conn->phase = RSMD_PHASE_RIVAL;
     rsmd_stream_pause(conn->stream);
-    if (link->up == NULL || link->up->phase == RSMD_PHASE_OVER)
-        return;
-    if (link->up->theirs.incarnation == conn->theirs.incarnation)
-        rsmd_tcp_end(link->up, "the peer has made a new connection");
-    else if (rsmd_tcp_ping(link->up))
-        link->up->probe = link->up->ping;
+    if (link->up != NULL && link->up->phase != RSMD_PHASE_OVER)
+        examine_rival(link);
 }
 
 void rsmd_link_adopt(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
-    if (link->up == NULL && !is_busy(link))
+    if (link->up == NULL && !has_to_wait(link, conn))
         promote(link, conn);
     else
-        examine_rival(link, conn);
+        wait_as_rival(link, conn);
+}
+
+bool rsmd_link_has_other(const struct rsmd_link *link, const struct rsmd_tcp *conn)
+{
+    const struct rsmd_tcp *others[] = {link->up, link->calling};
+    for (unsigned i = 0; i < 2 && conn->theirs.incarnation != 0; i++)
+        if (others[i] != NULL && others[i] != conn && others[i]->phase != RSMD_PHASE_OVER &&
+            others[i]->theirs.incarnation == conn->theirs.incarnation)
+            return true;
+    return false;
 }
 
 void rsmd_link_answered(struct rsmd_link *link)
@@ -252,6 +287,10 @@ void rsmd_link_answered(struct rsmd_link *link)
     char why[RSM_CLUSTER_TEXT_MAX];
     if (link->rival == NULL || link->up->probe == 0 || link->up->answered < link->up->probe)
         return;
+    if (link->up->theirs.incarnation == link->rival->theirs.incarnation) {
+        rsmd_tcp_end(link->rival, NULL); /* both ends called at once, and this call was first */
+        return;
+    }
     snprintf(why, sizeof why, "two daemons have the id %u: one at %s, one at %s",
              (unsigned)link->node->id, link->up->there_text, link->rival->there_text);
     rsmd_tcp_refuse(link->rival, RSM_ST_BUSY, why);
@@ -265,7 +304,10 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn)
         link->rival = NULL;
     if (link->calling == conn) {
         link->calling = NULL;
-        retry_later(link);
+        if (link->up == NULL)
+            rsmd_demand_failed(link);
+        rsmd_link_proceed(link); /* the other end's call may have waited */
+        try_again(link);
     }
     if (link->up != conn)
         return;
@@ -278,13 +320,13 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn)
     if (link->up_reported) {
         link->up_reported = false;
         if (rsmd_bucket_take(&link->log, rsm_clock_ms(), &dropped))
-            rsm_log_info("link to node %u is down", (unsigned)link->node->id);
+            rsm_log_info("link to node %u is %s", (unsigned)link->node->id,
+                         conn->unused ? "closed: it was not in use" : "down");
         if (cluster->user.down != NULL)
             cluster->user.down(cluster->user.context, link->node->id);
     }
     rsmd_link_proceed(link);
-    if (link->up == NULL && is_caller(link))
-        retry_later(link);
+    try_again(link);
 }
 
 void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf)
@@ -309,6 +351,8 @@ void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf)
                (conn->caller || now - conn->answered_at >= 2 * pause)) {
         rsmd_tcp_ping(conn);
     }
+    if (conn->phase == RSMD_PHASE_UP)
+        rsmd_demand_tick(link, now);
 }
 
 /* ------------------------------------------------------------------ begin and end */
@@ -322,7 +366,8 @@ struct rsmd_link *rsmd_link_new(struct rsmd_cluster *cluster, const struct rsmd_
     link->cluster = cluster;
     link->node = node;
     link->retry = evtimer_new(cluster->base, on_retry, link);
-    if (link->retry != NULL && (!is_caller(link) || evtimer_add(link->retry, &at_once) == 0))
+    bool calls = !cluster->self.on_demand && cluster->self.node < node->id;
+    if (link->retry != NULL && (!calls || evtimer_add(link->retry, &at_once) == 0))
         return link;
     rsmd_link_free(link);
     return NULL;

@@ -32,6 +32,8 @@ static void again_after(struct rsmd_listener *listener, int ms)
 static unsigned count_callers(const struct rsmd_cluster *cluster)
 {
     unsigned count = 0;
+    if (cluster->self.on_demand)
+        return cluster->link_count;
     while (count < cluster->link_count && cluster->links[count]->node->id < cluster->self.node)
         count++;
     return count;

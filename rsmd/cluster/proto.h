@@ -40,6 +40,13 @@ enum {
     RSM_CLUSTER_HELD = 2,
 };
 
+/** Of IDLE. */
+enum rsm_cluster_idle_step {
+    RSM_CLUSTER_IDLE_ASKED = 1,  /* may the link be closed? */
+    RSM_CLUSTER_IDLE_CLOSED = 2, /* it is closed; the last message */
+    RSM_CLUSTER_IDLE_USED = 3,   /* no */
+};
+
 enum rsm_cluster_msg_type {
 #define LINK(NAME, number, name, body) RSM_CLUSTER_##NAME = (number),
 #define NODE(NAME, number, name, body) RSM_CLUSTER_##NAME = (number),

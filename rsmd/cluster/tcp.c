@@ -37,6 +37,8 @@ static void note_stranger(struct rsmd_tcp *conn, const char *why)
     snprintf(text, sizeof text, "connection from %s: %s", conn->there_text, why);
     if (link != NULL && !is_evidence(conn, link))
         link = NULL;
+    if (link != NULL && rsmd_link_has_other(link, conn))
+        return; /* both ends have called at once */
     /* Do not quote the caller, which has not proved that it is that node's daemon. */
     if (link != NULL && link->up == NULL)
         rsmd_link_remember(link,
@@ -55,9 +57,11 @@ void rsmd_tcp_end(struct rsmd_tcp *conn, const char *why)
 {
     if (conn->phase == RSMD_PHASE_OVER)
         return;
-    if (why != NULL && conn->link != NULL)
+    bool counts =
+        conn->link != NULL && (conn == conn->link->up || !rsmd_link_has_other(conn->link, conn));
+    if (why != NULL && counts)
         rsmd_link_note(conn->link, why);
-    else if (why != NULL)
+    else if (why != NULL && conn->link == NULL)
         note_stranger(conn, why);
     conn->phase = RSMD_PHASE_OVER;
     rsmd_stream_pause(conn->stream);
@@ -369,6 +373,9 @@ static void take_when_up(struct rsmd_tcp *conn, const struct rsm_cluster_msg *ms
         return;
     case RSM_CLUSTER_PONG:
         take_pong(conn, msg->u.pong.number);
+        return;
+    case RSM_CLUSTER_IDLE:
+        rsmd_demand_take(conn->link, &msg->u.idle);
         return;
 #define LINK(NAME, number, name, body)
 #define NODE(NAME, number, name, body) case RSM_CLUSTER_##NAME:

@@ -67,6 +67,8 @@ void rsmd_conf_defaults(struct rsmd_conf *conf)
     conf->max_segments = RSMD_CONF_SEGMENTS_MAX;
     conf->max_user_share = RSMD_CONF_USER_SHARE;
     conf->peer_timeout_ms = 3000;
+    conf->permanent_links = RSMD_CONF_PERMANENT_LINKS;
+    conf->link_idle_ms = 60000;
     conf->auth = RSMD_AUTH_NONE;
     conf->controller_count = 1;
     strcpy(conf->controllers[0].name, "sci0");
@@ -112,6 +114,10 @@ static const struct rsmd_conf_key limit_keys[] = {
            "a number from 1 to 100 (percent of each limit)"),
     NUMBER("peer-timeout-ms", peer_timeout_ms, 100, 60000,
            "a number from 100 to 60000 (milliseconds)"),
+    NUMBER("permanent-links", permanent_links, 0, RSM_NODE_ID_MAX,
+           "a number of nodes from 0 to 65535"),
+    NUMBER("link-idle-ms", link_idle_ms, 100, 86400000,
+           "a number from 100 to 86400000 (milliseconds)"),
     {.name = "segment-hashtable-size", .set = set_ineffective},
     {.name = "enable-dynamic-reconfiguration", .set = set_ineffective},
     {.name = NULL},

@@ -17,6 +17,7 @@ enum {
     RSMD_CONF_FILE_MAX = 1 << 20,    /* bytes */
     RSMD_CONF_EXPORTED_PERCENT = 75, /* defaults */
     RSMD_CONF_USER_SHARE = 75,
+    RSMD_CONF_PERMANENT_LINKS = 256,
 };
 
 struct rsmd_conf_node {
@@ -82,7 +83,9 @@ struct rsmd_conf {
     uint32_t max_segments;         /* exports and imports together */
     uint32_t max_user_share;       /* percent of each limit that one user may take */
     uint32_t peer_timeout_ms;
-    bool lend_userfaultfd; /* clients get /dev/userfaultfd */
+    uint32_t permanent_links; /* with more nodes, links are made on demand; 0: always */
+    uint32_t link_idle_ms;    /* after which such a link is closed */
+    bool lend_userfaultfd;    /* clients get /dev/userfaultfd */
     struct rsmd_conf_members members;
     enum rsmd_conf_auth auth;
     unsigned auth_line;                    /* 0: not given */

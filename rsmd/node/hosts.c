@@ -13,6 +13,12 @@ static void each_up(const struct rsmd_node *node, void (*visit)(void *context, u
     (void)node, (void)visit, (void)context;
 }
 
+static enum rsm_status await(struct rsmd_call *call, uint32_t id)
+{
+    (void)call, (void)id;
+    return RSM_ST_UNREACHABLE;
+}
+
 static enum rsm_status connect(struct rsmd_call *call, struct rsmd_controller *controller)
 {
     (void)call, (void)controller;
@@ -38,6 +44,9 @@ static void cut_all(struct rsmd_node *node, const struct rsmd_controller *contro
 
 const struct rsmd_hosts_ops rsmd_no_hosts = {
     .is_up = is_up,
+    .may_reach = is_up,
+    .may_link = is_up,
+    .await = await,
     .each_up = each_up,
     .connect = connect,
     .trigger = trigger,

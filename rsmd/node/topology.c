@@ -209,7 +209,7 @@ enum rsm_status rsmd_locate(struct rsmd_node *node, const struct rsmd_controller
     enum rsmd_node_state seen = state_here(node, id);
     if (seen == RSMD_NODE_ACTIVE)
         return RSM_ST_OK;
-    if (node->hosts_ops->is_up(node, id) && reaches_hosts(controller)) {
+    if (node->hosts_ops->may_link(node, id) && reaches_hosts(controller)) {
         if (!rsmd_reaches(controller, id))
             return RSM_ST_UNREACHABLE;
         *reply = (struct rsm_locate_reply){.kind = RSM_LOCATE_REMOTE};
@@ -227,7 +227,11 @@ enum rsm_status rsmd_answer_locate(struct rsmd_call *call)
     const struct rsmd_controller *controller = rsmd_controller_named(call->node, asked->controller);
     if (controller == NULL)
         return RSM_ST_NO_CONTROLLER;
-    return rsmd_locate(call->node, controller, asked->node, &call->reply->u.locate_reply);
+    struct rsm_locate_reply *reply = &call->reply->u.locate_reply;
+    enum rsm_status status = rsmd_locate(call->node, controller, asked->node, reply);
+    if (status == RSM_ST_OK && reply->kind == RSM_LOCATE_REMOTE)
+        status = call->node->hosts_ops->await(call, asked->node);
+    return status;
 }
 
 /* Look at a node's socket. A daemon that listened a moment ago and lives is not woken again. */
@@ -254,7 +258,7 @@ static bool look_at(const struct rsmd_node *node, struct rsmd_seen *seen)
     bool is_found = found != RSMD_NODE_UNKNOWN;
     seen->here = (uint8_t)(is_found || is_elsewhere(node, seen->id) ? found : absent);
     seen->anywhere = (uint8_t)(is_found ? found : absent);
-    if (node->hosts_ops->is_up(node, seen->id))
+    if (node->hosts_ops->may_reach(node, seen->id))
         seen->anywhere = RSMD_NODE_ACTIVE;
     return seen->here != here_before || seen->anywhere != anywhere_before;
 }

@@ -77,7 +77,8 @@ static bool go_on(struct rsmd_node *node, struct rsmd_remote *remote, int64_t un
             carrier->proceed(carrier->context, remote->node);
     }
     return cut_some(node, remote, until) &&
-           (!remote->reporting || report_some(node, remote, until));
+           (!remote->reporting || report_some(node, remote, until)) &&
+           rsmd_parked_serve(remote, until);
 }
 
 static void go_on_in(const struct rsmd_node *node, int ms)
@@ -87,16 +88,17 @@ static void go_on_in(const struct rsmd_node *node, int ms)
         evtimer_add(node->hosts->ends_go_on, &pause);
 }
 
-static bool is_doomed(const struct rsmd_remote *remote)
+static bool is_urgent(const struct rsmd_remote *remote)
 {
-    return remote->doomed_imports != NULL || remote->doomed_importers != NULL;
+    return remote->doomed_imports != NULL || remote->doomed_importers != NULL ||
+           (!remote->reporting && remote->parked_due > 0);
 }
 
 /* Do one slice. Reports may have to wait until the link keeps up. */
 static void begin(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until)
 {
     if (!go_on(node, remote, until))
-        go_on_in(node, remote->leaving || is_doomed(remote) ? 0 : QUEUED_PAUSE_MS);
+        go_on_in(node, remote->leaving || is_urgent(remote) ? 0 : QUEUED_PAUSE_MS);
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *argument)
@@ -113,6 +115,11 @@ bool rsmd_ends_init(struct rsmd_node *node)
 {
     node->hosts->ends_go_on = evtimer_new(node->hosts->base, on_turn, node);
     return node->hosts->ends_go_on != NULL;
+}
+
+void rsmd_ends_go_on(struct rsmd_node *node, struct rsmd_remote *remote)
+{
+    begin(node, remote, rsmd_slice_end(node));
 }
 
 /* ------------------------------------------------------------------ a link that goes */
@@ -137,6 +144,14 @@ bool rsmd_remote_busy(void *context, uint32_t id)
 {
     const struct rsmd_remote *remote = rsmd_remote_of(context, id);
     return remote != NULL && remote->leaving;
+}
+
+bool rsmd_remote_in_use(void *context, uint32_t id)
+{
+    const struct rsmd_remote *remote = rsmd_remote_of(context, id);
+    return remote != NULL && (remote->leaving || remote->reporting || remote->imports != NULL ||
+                              remote->importers != NULL || remote->waiting != NULL ||
+                              remote->disconnect_awaited != NULL || remote->releases != NULL);
 }
 
 /* ------------------------------------------------------------------ a fabric that goes */

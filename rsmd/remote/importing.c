@@ -15,7 +15,10 @@
 
 void rsmd_remote_unforward(struct rsmd_forward *forward)
 {
-    HASH_DELETE(hh, forward->remote->waiting, forward);
+    if (forward->parked != NULL)
+        rsmd_unpark(forward);
+    else
+        HASH_DELETE(hh, forward->remote->waiting, forward);
     DL_DELETE2(forward->client->forwards, forward, client_prev, client_next);
     forward->client->forward_count--;
     rsmd_share_give(forward->client->account, RSMD_FORWARDS, 1);
@@ -133,14 +136,16 @@ static void fill(struct rsm_cluster_connect *into, const struct rsmd_call *call,
 
 enum rsm_status rsmd_remote_connect(struct rsmd_call *call, struct rsmd_controller *controller)
 {
-    uint32_t id = call->request->u.import_connect.node;
-    struct rsmd_remote *remote = rsmd_remote_of(call->node, id);
+    const struct rsm_import_connect_request *asked = &call->request->u.import_connect;
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_CONNECT};
+    struct rsmd_forward *forward;
     if (!rsmd_share_fits(call->client->account, RSMD_SEGMENTS, 1))
         return RSM_ST_NO_RESOURCES;
-    const struct rsm_import_connect_request *asked = &call->request->u.import_connect;
-    struct rsmd_forward *forward;
-    enum rsm_status status = rsmd_remote_forward(call, remote, controller, &forward);
+    enum rsm_status status = rsmd_remote_await(call, asked->node);
+    if (status != RSM_ST_OK || call->later)
+        return status;
+    status =
+        rsmd_remote_forward(call, rsmd_remote_of(call->node, asked->node), controller, &forward);
     if (status != RSM_ST_OK)
         return status;
     forward->name = (struct rsmd_segment_name){.space = asked->space, .id = asked->segment_id};

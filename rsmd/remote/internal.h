@@ -10,8 +10,9 @@
 struct event;
 struct rsmd_relay;
 struct rsmd_release;
+struct rsmd_parked;
 
-/** A client's request that a remote node has not answered yet. */
+/** A client's request that a remote node has not answered yet, or that waits for the link. */
 struct rsmd_forward {
     struct rsmd_node *node;
     struct rsmd_remote *remote;
@@ -24,6 +25,9 @@ struct rsmd_forward {
     struct rsmd_segment_name name;
     uint32_t rights;
     struct event *late;                             /* timer: the remote node does not answer */
+    struct rsmd_parked *parked;                     /* the request; NULL: it was sent */
+    struct rsmd_identity who;                       /* of a parked one */
+    struct rsmd_forward *prev, *next;               /* the same, of the node */
     UT_hash_handle hh;                              /* by request, of the remote node */
     struct rsmd_forward *client_prev, *client_next; /* of the client */
 };
@@ -70,6 +74,10 @@ struct rsmd_remote {
     struct rsmd_remote_import *imports;     /* imports from that node, by the exporter's id */
     struct rsmd_forward *waiting;           /* forwarded requests, not yet answered: oldest first */
     uint32_t last_request;
+    struct rsmd_forward *parked; /* requests that wait for the link: oldest first */
+    unsigned parked_count;
+    unsigned parked_due; /* of these: no longer, because the link is there, or cannot be made */
+    bool parked_made;
     bool leaving; /* the link has gone down, and not all connections have ended */
     struct rsmd_remote_importer *doomed_importers; /* connections to be cut in slices ... ... */
     struct rsmd_remote_import *doomed_imports;     /* ... of either side */
@@ -92,8 +100,10 @@ struct rsmd_remotes {
     struct event *relays_go_on; /* timer: try them again */
 };
 
-/** The entry of a node; NULL: it was never up. */
+/** The entry of a node; NULL: it was neither up nor needed. */
 struct rsmd_remote *rsmd_remote_of(const struct rsmd_node *node, uint32_t id);
+/** The same, made if need be. NULL: no memory. */
+struct rsmd_remote *rsmd_remote_need(struct rsmd_node *node, uint32_t id);
 
 bool rsmd_remote_send(const struct rsmd_node *node, const struct rsmd_remote *remote,
                       const struct rsm_cluster_msg *msg);
@@ -120,12 +130,21 @@ enum rsm_status rsmd_remote_connect(struct rsmd_call *call, struct rsmd_controll
 enum rsm_status rsmd_remote_trigger(struct rsmd_call *call, uint32_t node,
                                     const struct rsmd_trigger *trigger);
 
+/* parked.c */
+enum rsm_status rsmd_remote_await(struct rsmd_call *call, uint32_t id); /* of hosts.h */
+/** A parked request is freed. */
+void rsmd_unpark(struct rsmd_forward *forward);
+/** Serve some requests whose wait is over. True: all of them. */
+bool rsmd_parked_serve(struct rsmd_remote *remote, int64_t until);
+
 /* ends.c: the end of all connections with a node. */
 bool rsmd_ends_init(struct rsmd_node *node);
 /** Begin to end all connections: the link has gone down. The rest may follow later. */
 void rsmd_ends_leave(struct rsmd_node *node, struct rsmd_remote *remote);
 /** End the rest now. */
 void rsmd_ends_finish(struct rsmd_node *node, struct rsmd_remote *remote);
+/** Continue with what is done in slices for a node. */
+void rsmd_ends_go_on(struct rsmd_node *node, struct rsmd_remote *remote);
 /** Cut a remote importer later, in a slice, and notify its node. */
 void rsmd_ends_doom(struct rsmd_node *node, struct rsmd_remote_importer *importer);
 /** A remote importer has been cut, or is being freed. */

@@ -26,11 +26,11 @@ enum rsm_status rsmd_remote_trigger(struct rsmd_call *call, uint32_t node,
                                     const struct rsmd_trigger *trigger)
 {
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_INTERRUPT};
-    struct rsmd_remote *remote = rsmd_remote_of(call->node, node);
-    if (remote == NULL || !remote->up)
-        return RSM_ST_UNREACHABLE;
     struct rsmd_forward *forward;
-    enum rsm_status status = rsmd_remote_forward(call, remote, NULL, &forward);
+    enum rsm_status status = rsmd_remote_await(call, node);
+    if (status != RSM_ST_OK || call->later)
+        return status;
+    status = rsmd_remote_forward(call, rsmd_remote_of(call->node, node), NULL, &forward);
     if (status != RSM_ST_OK)
         return status;
     fill(&msg.u.interrupt, trigger, forward->request);

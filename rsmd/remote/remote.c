@@ -34,8 +34,24 @@ static bool is_up(const struct rsmd_node *node, uint32_t id)
     return remote != NULL && remote->up;
 }
 
+static bool may_reach(const struct rsmd_node *node, uint32_t id)
+{
+    const struct rsmd_remote_ops *carrier = &node->hosts->carrier;
+    return carrier->may_reach != NULL ? carrier->may_reach(carrier->context, id) : is_up(node, id);
+}
+
+static bool may_link(const struct rsmd_node *node, uint32_t id)
+{
+    const struct rsmd_remote_ops *carrier = &node->hosts->carrier;
+    return is_up(node, id) ||
+           (carrier->may_link != NULL && carrier->may_link(carrier->context, id));
+}
+
 static const struct rsmd_hosts_ops ops = {
     .is_up = is_up,
+    .may_reach = may_reach,
+    .may_link = may_link,
+    .await = rsmd_remote_await,
     .each_up = each_up,
     .connect = rsmd_remote_connect,
     .trigger = rsmd_remote_trigger,
@@ -104,7 +120,7 @@ struct rsmd_identity rsmd_remote_identity(const struct rsm_cluster_identity *fro
 
 /* ------------------------------------------------------------------ up and down */
 
-static struct rsmd_remote *need(struct rsmd_node *node, uint32_t id)
+struct rsmd_remote *rsmd_remote_need(struct rsmd_node *node, uint32_t id)
 {
     struct rsmd_remote *remote = calloc(1, sizeof *remote);
     if (remote == NULL)
@@ -136,7 +152,7 @@ void rsmd_remote_up(void *context, uint32_t id)
     if (remote != NULL)
         rsmd_ends_finish(node, remote);
     if (remote == NULL)
-        remote = need(node, id);
+        remote = rsmd_remote_need(node, id);
     if (remote != NULL) {
         remote->up = true;
         rsmd_releases_anew(node, remote);

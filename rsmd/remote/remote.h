@@ -9,6 +9,7 @@
  *    the remote node.
  *  - A process of the remote node imports from here: the mirror image.
  *  - Events go through relays (relay.c).
+ *  - A request to a node whose link is made on demand waits for the link (parked.c).
  *
  * When the link goes down, all of that ends (ends.c): imports from the remote node are aborted, its
  * grants are revoked and freed, forwarded connects fail with RSM_ST_UNREACHABLE. There can be tens
@@ -21,7 +22,7 @@
 #pragma once
 
 #include "node/call.h"
-#include "cluster/proto.h"
+#include "cluster/cluster.h"
 
 struct event_base;
 
@@ -32,6 +33,12 @@ struct rsmd_remote_ops {
     bool (*send)(void *context, uint32_t node, const struct rsm_cluster_msg *msg);
     /** Bytes queued to a node and not yet taken by its link. */
     size_t (*queued)(void *context, uint32_t node);
+    /** Use the link for a message that begins something; rsmd_remote_needed() follows
+     *  RSMD_LINK_AWAITED. NULL, as the next two: links are permanent. */
+    enum rsmd_link_use (*need)(void *context, uint32_t node);
+    /** As in hosts.h. */
+    bool (*may_link)(void *context, uint32_t node);
+    bool (*may_reach)(void *context, uint32_t node);
     /** rsmd_remote_busy() has become false for that node. May be NULL. */
     void (*proceed)(void *context, uint32_t node);
 };
@@ -48,6 +55,11 @@ void rsmd_remote_down(void *context, uint32_t id);
 void rsmd_remote_message(void *context, uint32_t id, const struct rsm_cluster_msg *msg);
 /** Whether the link has gone down and not all of its connections have ended. */
 bool rsmd_remote_busy(void *context, uint32_t id);
+
+/** Whether anything is left of connections with that node. */
+bool rsmd_remote_in_use(void *context, uint32_t id);
+/** A link that was needed can be used, or cannot be made. */
+void rsmd_remote_needed(void *context, uint32_t id, bool made);
 
 /** Forget what an ending client has forwarded: it will not be answered. */
 void rsmd_remote_abandon(struct rsmd_client *client);

@@ -26,7 +26,8 @@ librsm/transport/instance_import.c 3    # not in rsmd
 librsm/transport/instance_node.c 1      # a module's table, when it is loaded
 librsm/transport/registry.c 2   # once for each transport
 librsm/transport/shm/node.c 1   # opening a controller
-rsmd/cluster/cluster.c 2        # start
+rsmd/cluster/cluster.c 3        # start and reload
+rsmd/cluster/demand.c 1         # start, reload, and a new answer of the source of members
 rsmd/cluster/link.c 3           # a bucket for each link
 rsmd/cluster/listener.c 3       # start, and complaints
 rsmd/cluster/tcp.c 2            # a bucket for strangers

@@ -187,13 +187,14 @@ void host_ask(const struct world *world, unsigned node, struct rsm_msg *msg)
     close(socket);
 }
 
+/* A link that is made on demand does while nobody needs it. */
 static bool is_up(int socket, unsigned other)
 {
     struct rsm_msg msg = {.type = RSM_MSG_LINKS, .u.links.first = other};
     ask(socket, &msg);
     const struct rsm_links_reply *reply = &msg.u.links_reply;
     return reply->count > 0 && reply->items[0].node == other &&
-           reply->items[0].state == RSM_LINK_UP;
+           (reply->items[0].state == RSM_LINK_UP || reply->items[0].state == RSM_LINK_IDLE);
 }
 
 void host_await_link(const struct world *world, unsigned node, unsigned other, bool up)

@@ -504,6 +504,10 @@ static void other_host(void **state)
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH,
         .u.export_unpublish = {made.export_id, 0});
     hear(RSM_CLUSTER_ABORT);
+    remark("the question whether to close a link that is permanent");
+    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_IDLE,
+                                  .u.idle.step = RSM_CLUSTER_IDLE_ASKED});
+    hear(RSM_CLUSTER_IDLE);
     remark("a message out of turn ends the link");
     tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_PONG, .u.pong.number = 1000});
     expect_end(WIRE_PEER);

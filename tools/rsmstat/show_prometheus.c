@@ -155,11 +155,15 @@ static void begin_link(FILE *out, const char *name, const struct snapshot *s, ui
 static void show_link_states(FILE *out, const struct nodes *nodes)
 {
     metric(out, "link_up",
-           "1 if the link to the daemon of another host, of node \"to\", is up, else 0.");
+           "1 if the link to the daemon of another host, of node \"to\", is up, else 0. "
+           "Without a value for links on demand that are closed.");
     for (size_t i = 0; i < nodes->count; i++)
         for (uint32_t n = 0; n < nodes->list[i]->link_count; n++) {
-            begin_link(out, "link_up", nodes->list[i], nodes->list[i]->links[n].node);
-            end(out, nodes->list[i]->links[n].state == RSM_LINK_UP);
+            const struct rsm_links_item *link = &nodes->list[i]->links[n];
+            if (link->state == RSM_LINK_IDLE) /* nothing is wrong with it */
+                continue;
+            begin_link(out, "link_up", nodes->list[i], link->node);
+            end(out, link->state == RSM_LINK_UP);
         }
 }
 

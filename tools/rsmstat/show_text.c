@@ -153,6 +153,7 @@ static enum table_color link_color(const struct rsm_links_item *link)
     case RSM_LINK_STARTING:
         return TABLE_YELLOW;
     case RSM_LINK_NEIGHBOUR:
+    case RSM_LINK_IDLE:
         return TABLE_PLAIN;
     case RSM_LINK_SELF:
         return link->text[0] != '\0' ? TABLE_RED : TABLE_PLAIN;

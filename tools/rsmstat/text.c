@@ -119,8 +119,8 @@ const char *text_remote_state(uint32_t state)
 
 const char *text_link_state(uint32_t state)
 {
-    static const char *const states[] = {"unknown", "down",      "starting",
-                                         "up",      "same-host", "this-node"};
+    static const char *const states[] = {"unknown",   "down",      "starting", "up",
+                                         "same-host", "this-node", "idle"};
     return states[state < sizeof states / sizeof states[0] ? state : 0];
 }
 

@@ -312,6 +312,19 @@ static size_t queued(void *context, uint32_t to)
     return hosts.queued;
 }
 
+static enum rsmd_link_use need(void *context, uint32_t to)
+{
+    if (hosts.link[node_id(context)][to] && !hosts.closing)
+        return RSMD_LINK_USABLE;
+    hosts.needs += hosts.on_demand;
+    return hosts.on_demand ? RSMD_LINK_AWAITED : RSMD_LINK_UNUSABLE;
+}
+
+static bool may_link(void *context, uint32_t to)
+{
+    return hosts.on_demand || hosts.link[node_id(context)][to];
+}
+
 static void proceed(void *context, uint32_t to)
 {
     assert_false(rsmd_remote_busy(context, to));
@@ -410,8 +423,13 @@ int hosts_begin(void **state)
         /* A directory that is not there: no node finds another one on its own host. */
         struct rsmcore_runtime runtime = {.directory = "/nonexistent", .node = id};
         struct rsmd_node *node = &hosts.node[id];
-        struct rsmd_remote_ops carrier = {
-            .context = node, .send = carry, .queued = queued, .proceed = proceed};
+        struct rsmd_remote_ops carrier = {.context = node,
+                                          .send = carry,
+                                          .queued = queued,
+                                          .need = need,
+                                          .may_link = may_link,
+                                          .may_reach = may_link,
+                                          .proceed = proceed};
         assert_true(rsmd_node_init(node, id, false, &runtime, &conf, why, sizeof why));
         assert_true(rsmd_revokes_init(node, hosts.base));
         assert_true(rsmd_remote_start(node, hosts.base, &carrier));

@@ -32,10 +32,13 @@ struct hosts {
     struct event_base *base;
     struct rsmd_node node[HOSTS + 1]; /* from 1 */
     bool link[HOSTS + 1][HOSTS + 1];
-    size_t queued;                             /* what the carrier says */
-    unsigned proceeds;                         /* how often a next link could come */
-    unsigned revokes;                          /* by the fake transport */
-    unsigned descriptors;                      /* that it puts into each offer */
+    bool on_demand;       /* links are made on demand; set by a test */
+    bool closing;         /* a link that is up is not to be used for what begins something */
+    unsigned needs;       /* how often a link was asked for that was not there */
+    size_t queued;        /* what the carrier says */
+    unsigned proceeds;    /* how often a next link could come */
+    unsigned revokes;     /* by the fake transport */
+    unsigned descriptors; /* that it puts into each offer */
     uint32_t keeps_descriptors, keeps_threads; /* that each offer takes of the daemon */
     /* Its fabric's signals to importers. */
     bool fabric;               /* it carries them */

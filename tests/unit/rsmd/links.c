@@ -103,6 +103,21 @@ static bool is_busy(void *context, uint32_t node)
     return side->busy;
 }
 
+static bool is_used(void *context, uint32_t node)
+{
+    const struct side *side = context;
+    return side->used;
+}
+
+static void on_needed(void *context, uint32_t node, bool made)
+{
+    struct side *side = context;
+    assert_false(side->in_call);
+    if (made)
+        assert_int_equal(side_state(side, node), RSMD_LINK_UP);
+    *(made ? &side->made : &side->unmade) += 1;
+}
+
 void side_configure(struct side *side, uint32_t node, uint32_t count, const char *more)
 {
     char text[16384];
@@ -121,7 +136,8 @@ void side_configure(struct side *side, uint32_t node, uint32_t count, const char
 void side_start(struct side *side, const char *munge)
 {
     char why[256];
-    const struct rsmd_cluster_user user = {side, on_up, on_down, on_message, is_busy};
+    const struct rsmd_cluster_user user = {side,    on_up,   on_down,  on_message,
+                                           is_busy, is_used, on_needed};
     side->in_call = true;
     side->cluster = rsmd_cluster_start(base, &side->conf, side->node, &user,
                                        munge != NULL ? munge : RSMD_MUNGE_LIBRARY, why, sizeof why);

@@ -21,9 +21,11 @@ struct side {
     unsigned ups, downs, messages; /* told */
     uint32_t last_from;
     struct rsm_cluster_msg last;
-    bool in_call; /* a function of the links is running: nothing may be told */
-    bool echo;    /* send each message back */
-    bool busy;    /* with the end of the former link */
+    bool in_call;          /* a function of the links is running: nothing may be told */
+    bool echo;             /* send each message back */
+    bool busy;             /* with the end of the former link */
+    bool used;             /* a link on demand is in use */
+    unsigned made, unmade; /* told: a link that was needed can be used, or cannot be made */
 };
 
 /** The loop, and addresses nobody else uses. Setup and teardown of each test. */

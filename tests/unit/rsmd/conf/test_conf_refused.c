@@ -124,7 +124,12 @@ static const struct {
     {"[limits]\nsegment-hashtable-size = big\n", 2, "expected a number after the ="},
     {"[limits]\nmaxsegments = 1\n", 2,
      "expected one of the keys max-exported-memory, max-segments, max-user-share, "
-     "peer-timeout-ms, segment-hashtable-size, enable-dynamic-reconfiguration"},
+     "peer-timeout-ms, permanent-links, link-idle-ms, segment-hashtable-size, "
+     "enable-dynamic-reconfiguration"},
+    {"[limits]\npermanent-links = 65536\n", 2,
+     "expected a number of nodes from 0 to 65535 after permanent-links ="},
+    {"[limits]\nlink-idle-ms = 99\n", 2,
+     "expected a number from 100 to 86400000 (milliseconds) after link-idle-ms ="},
     {"[limits]\nmax-user-share = 0\n", 2,
      "expected a number from 1 to 100 (percent of each limit) after max-user-share ="},
     {"[limits]\nmax-user-share = 101\n", 2,
