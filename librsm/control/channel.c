@@ -358,11 +358,32 @@ void rsmcore_channel_post(struct rsmcore_channel *channel, struct rsm_msg *msg)
     pthread_mutex_unlock(&channel->lock);
 }
 
+/* Receive the replies that no thread waits for, as far as they have come. rsmd ends the connection of
+ * a client that leaves too many unread. @p msg is space for them. */
+static void discard_replies(struct rsmcore_channel *channel, struct rsm_msg *msg)
+{
+    while (!channel->receiving && channel->waiting == NULL && !atomic_load(&channel->broken)) {
+        struct rsm_packet_fds fds = {.count = 0};
+        ssize_t length = rsm_packet_receive(channel->socket, channel->incoming,
+                                            sizeof channel->incoming, &fds, NULL);
+        if (length == -EAGAIN)
+            return;
+        enum rsm_status status =
+            length > 0 ? rsm_msg_decode(msg, channel->incoming, (size_t)length) : RSM_ST_STALE;
+        rsm_packet_fds_close(&fds);
+        if (status == RSM_ST_OK)
+            undo_late_success(channel, msg);
+        else if (length != -EMFILE)
+            atomic_store(&channel->broken, true);
+    }
+}
+
 void rsmcore_channel_try_post(struct rsmcore_channel *channel, struct rsm_msg *msg)
 {
     RSM_UNCANCELLABLE;
     pthread_mutex_lock(&channel->lock);
     if (send_only(channel, msg) == RSM_ST_STALE)
         atomic_store(&channel->broken, true);
+    discard_replies(channel, msg);
     pthread_mutex_unlock(&channel->lock);
 }

@@ -124,22 +124,9 @@ void rsmcore_control_try_post(struct rsmcore_control *control, struct rsm_msg *m
         rsmcore_channel_try_post(&control->channel, msg);
 }
 
-/* Map the peer's generation table. */
-static const struct rsm_generation_table *map_generation_table(const struct rsm_packet_fds *fds)
+bool rsmcore_control_knows(const struct rsmcore_control *control, uint32_t type)
 {
-    if (fds->count != 1 || !rsm_is_sealed_memory(fds->fds[0], sizeof(struct rsm_generation_table)))
-        return NULL;
-    void *mapped =
-        mmap(NULL, sizeof(struct rsm_generation_table), PROT_READ, MAP_SHARED, fds->fds[0], 0);
-    if (mapped == MAP_FAILED)
-        return NULL;
-    const struct rsm_generation_table *table = mapped;
-    if (table->magic == RSM_GENERATION_TABLE_MAGIC &&
-        table->version == RSM_GENERATION_TABLE_VERSION &&
-        table->slots == RSM_GENERATION_TABLE_SLOTS)
-        return table;
-    munmap(mapped, sizeof(struct rsm_generation_table));
-    return NULL;
+    return rsm_generation_table_knows(control->generation_table, type);
 }
 
 /* Under controls_lock. */
@@ -164,7 +151,7 @@ static enum rsm_status greet(struct rsmcore_control *control, uint32_t node)
     enum rsm_status status = rsmcore_control_call(control, &msg, &fds);
     if (status != RSM_ST_OK)
         return status;
-    control->generation_table = map_generation_table(&fds);
+    control->generation_table = fds.count == 1 ? rsm_generation_table_map(fds.fds[0]) : NULL;
     rsm_packet_fds_close(&fds);
     if (control->generation_table == NULL)
         return RSM_ST_PROTOCOL;

@@ -65,8 +65,12 @@ enum rsm_status rsmcore_control_call(struct rsmcore_control *control, struct rsm
  *  cannot be sent is given up. */
 void rsmcore_control_post(struct rsmcore_control *control, struct rsm_msg *msg);
 
+/** Whether the daemon knows a message of this type, enum rsm_msg_type. */
+bool rsmcore_control_knows(const struct rsmcore_control *control, uint32_t type);
+
 /** As rsmcore_control_post(), for what rsmd need not know: a request that cannot be sent, for lack
- *  of room or memory, is dropped and the control connection stays. */
+ *  of room or memory, is dropped and the control connection stays. Takes the replies of earlier
+ *  ones, so that any number can be posted, and overwrites *msg. */
 void rsmcore_control_try_post(struct rsmcore_control *control, struct rsm_msg *msg);
 
 /** The node at the other end. */

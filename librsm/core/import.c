@@ -11,6 +11,7 @@
 #include "core/group_import.h"
 #include "control/control.h"
 #include "base/cancel.h"
+#include "base/clock.h"
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/probe.h"
@@ -432,6 +433,8 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
     return rsmcore_event_post(import->event, coalesce);
 }
 
+static const int64_t INEXACT_PAUSE_NS = 100000000; /* between two reports */
+
 /* Report to rsmd, once and without waiting, how the engine traps accesses. */
 static void report_trap(struct rsmcore_import *import)
 {
@@ -442,6 +445,28 @@ static void report_trap(struct rsmcore_import *import)
     rsm_msg_begin(&msg, RSM_MSG_IMPORT_TRAP);
     msg.u.import_trap =
         (struct rsm_import_trap_request){import->id, engine->choice(rsmcore_import_conn(import))};
+    rsmcore_control_try_post(import->control, &msg);
+}
+
+void rsmcore_import_report_inexact(struct rsmcore_import *import, bool at_once)
+{
+    const struct rsm_mapping_ops *engine = atomic_load(&import->soft);
+    if (engine == NULL)
+        return;
+    const struct mapping_inexact stores = engine->inexact(rsmcore_import_conn(import));
+    uint64_t sum = stores.unknown + stores.blocked + stores.by_calls;
+    if (atomic_load(&import->inexact_known) == sum)
+        return;
+    int64_t now = rsm_clock_ns(), before = atomic_load(&import->inexact_at);
+    if (!at_once && before != 0 && now - before < INEXACT_PAUSE_NS)
+        return;
+    atomic_store(&import->inexact_at, now);
+    if (atomic_exchange(&import->inexact_known, sum) == sum ||
+        !rsmcore_control_knows(import->control, RSM_MSG_IMPORT_INEXACT))
+        return;
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_IMPORT_INEXACT);
+    msg.u.import_inexact = (struct rsm_import_inexact_request){import->id, stores};
     rsmcore_control_try_post(import->control, &msg);
 }
 
@@ -473,5 +498,7 @@ enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offse
 enum rsm_status rsmcore_import_unmap(struct rsmcore_import *import, void *address, size_t length)
 {
     struct rsm_conn *conn = rsmcore_import_conn(import);
-    return conn->ops->unmap(conn, address, length);
+    enum rsm_status status = conn->ops->unmap(conn, address, length);
+    rsmcore_import_report_inexact(import, true);
+    return status;
 }

@@ -40,6 +40,9 @@ struct rsm_mapping_ops {
 
     /** How the engine learns of accesses to mappings of @p wrapped. It never changes. */
     struct mapping_choice (*choice)(struct rsm_conn *wrapped);
+
+    /** What it has not carried out exactly so far. */
+    struct mapping_inexact (*inexact)(struct rsm_conn *wrapped);
 };
 
 /** The module's one symbol, RSM_MAPPING_SYMBOL. */

@@ -78,10 +78,13 @@ static bool wants_decoding(struct mapping *mapping, uintptr_t address)
 /* A store that is not decoded gets a twin; it is counted why. The space's lock is held. */
 static void serve(struct mapping *mapping, uintptr_t address, bool store, enum mapping_handed why)
 {
-    struct mapping_counters *counters = &mapping->space.counters;
-    counters->by_calls += why == MAPPING_HANDED_TO_CALL;
-    counters->blocked += why == MAPPING_HANDED_TO_DEAF;
-    counters->unknown += why == MAPPING_HANDED_TO_NOBODY;
+    struct mapping_let_through *count = &mapping->space.let_through;
+    if (why == MAPPING_HANDED_TO_CALL)
+        atomic_fetch_add(&count->by_calls, 1);
+    else if (why == MAPPING_HANDED_TO_DEAF)
+        atomic_fetch_add(&count->blocked, 1);
+    else if (why == MAPPING_HANDED_TO_NOBODY)
+        atomic_fetch_add(&count->unknown, 1);
     serve_page(mapping, address / mapping->space.page_size * mapping->space.page_size, store);
 }
 

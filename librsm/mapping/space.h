@@ -92,9 +92,11 @@ struct mapping_counters {
     uint64_t runs;          /**< writes that flushes made of them */
     uint64_t two_way_pages; /**< pages where both sides were seen to write the same lines */
     uint64_t refreshes;     /**< of RO pages, in place; in mirror mode, of pages */
-    uint64_t unknown;       /**< stores let through: instructions that are not decoded */
-    uint64_t blocked;       /**< the same, of threads that block the engine's signal */
-    uint64_t by_calls;      /**< the same, of system calls */
+};
+
+/** Stores let through so far, as struct mapping_inexact has them. Read without the lock. */
+struct mapping_let_through {
+    _Atomic uint64_t unknown, blocked, by_calls;
 };
 
 struct mapping_space {
@@ -143,6 +145,7 @@ struct mapping_space {
     size_t buffer_used;
     bool dead; /* the peer has gone: the copies are just memory */
     struct mapping_counters counters;
+    struct mapping_let_through let_through;
 };
 
 #define MAPPING_BUFFER_PAGES 64u

@@ -123,7 +123,8 @@ static enum outcome on_trapped_store(const struct fault *fault, bool decoded,
         return DONE;
     if (!decoded && mapping_atomics_refuse(&space->options, fault->context, fault->address))
         return DONE;
-    space->counters.unknown += !decoded && space->options.mode != MAPPING_TWIN;
+    if (!decoded && space->options.mode != MAPPING_TWIN)
+        atomic_fetch_add(&space->let_through.unknown, 1);
     return mapping_promote(space, fault->page) ? DONE : NOT_OURS;
 }
 

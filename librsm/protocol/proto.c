@@ -39,6 +39,14 @@ static void walk_mapping_choice(struct rsm_codec *c, void *body)
     rsm_codec_u32(c, &m->reason);
 }
 
+static void walk_mapping_inexact(struct rsm_codec *c, void *body)
+{
+    struct mapping_inexact *m = body;
+    rsm_codec_u64(c, &m->unknown);
+    rsm_codec_u64(c, &m->blocked);
+    rsm_codec_u64(c, &m->by_calls);
+}
+
 #include "protocol/bodies_walk.h"
 #include "protocol/bodies.def"
 #include "protocol/bodies_end.h"

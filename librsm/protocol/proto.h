@@ -39,6 +39,8 @@ enum rsm_msg_type {
 #define RSM_MSG_REPLY 0x8000u
 
 enum {
+    /* The newest message of daemons that do not say which theirs is. */
+    RSM_MSG_NEWEST_BEFORE = 31,
     /* The greatest number of a request: that of the longest of these. */
     RSM_MSG_LAST = sizeof(union {
 #define RSM_MESSAGE(NAME, number, name, reply, senders) char name[number];

@@ -94,7 +94,7 @@ enum rsm_link_state {
     RSM_LINK_UP = 3,
     RSM_LINK_NEIGHBOUR = 4, /* on this host, in the same runtime directory: needs no link */
     RSM_LINK_SELF = 5,      /* this node; the address is where it listens, if other nodes call it */
-    RSM_LINK_IDLE = 6, /* known and not linked: the link is made on demand */
+    RSM_LINK_IDLE = 6,      /* known and not linked: the link is made on demand */
 };
 enum rsm_link_auth {
     RSM_LINK_AUTH_NONE = 1,

@@ -29,12 +29,20 @@ struct rsm_generation_table {
     uint32_t version;
     uint32_t slots;
     _Atomic uint32_t alive;
-    uint8_t reserved[RSM_GENERATION_TABLE_HEADER - 16];
+    _Atomic uint32_t newest; /* message that its owner knows; 0: RSM_MSG_NEWEST_BEFORE */
+    uint8_t reserved[RSM_GENERATION_TABLE_HEADER - 20];
     _Atomic uint32_t slot[RSM_GENERATION_TABLE_SLOTS];
 };
 _Static_assert(sizeof(struct rsm_generation_table) ==
                    RSM_GENERATION_TABLE_HEADER + 4 * RSM_GENERATION_TABLE_SLOTS,
                "the generation table is shared between builds");
+
+/** Map a table that rsmd has sent. NULL: it is none, or cannot be mapped. munmap() ends it. */
+const struct rsm_generation_table *rsm_generation_table_map(int fd);
+
+/** Whether the table's owner knows a message of this type (enum rsm_msg_type). It ends a connection
+ *  over which one comes that it does not know. */
+bool rsm_generation_table_knows(const struct rsm_generation_table *table, uint32_t type);
 
 /** Whether the table's owner runs, or has left for a successor that may still come. No system
  *  call. */

@@ -30,7 +30,7 @@
 #include "base/codec.h"
 
 enum {
-    RSMD_SNAPSHOT_VERSION = 1, /* the version written */
+    RSMD_SNAPSHOT_VERSION = 2, /* the version written */
     RSMD_SNAPSHOT_OLDEST = 1,  /* the oldest version read */
     RSMD_SNAPSHOT_HEADER = 32, /* bytes */
     RSMD_SNAPSHOT_FDS_MAX = 1 << 20,

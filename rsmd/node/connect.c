@@ -217,3 +217,13 @@ enum rsm_status rsmd_answer_import_trap(struct rsmd_call *call)
     import->choice = asked->choice;
     return RSM_ST_OK;
 }
+
+enum rsm_status rsmd_answer_import_inexact(struct rsmd_call *call)
+{
+    const struct rsm_import_inexact_request *asked = &call->request->u.import_inexact;
+    struct rsmd_import *import = rsmd_client_import(call->node, call->client, asked->import);
+    if (import == NULL)
+        return RSM_ST_NOT_FOUND;
+    import->inexact = asked->stores;
+    return RSM_ST_OK;
+}

@@ -14,6 +14,7 @@
 #include "base/sealed.h"
 #include "base/status.h"
 #include "node/memfd.h"
+#include "protocol/proto.h"
 
 _Static_assert(RSM_GENERATION_TABLE_OWNER_DIED == FUTEX_OWNER_DIED,
                "clients look for the kernel's bit");
@@ -61,12 +62,18 @@ static void free_table(struct rsmd_generation_table *table)
     free(table);
 }
 
+static void say_newest(struct rsmd_generation_table *table)
+{
+    atomic_store(&table->shared->newest, (uint32_t)RSM_MSG_LAST);
+}
+
 static void fill(struct rsmd_generation_table *table)
 {
     table->shared->magic = RSM_GENERATION_TABLE_MAGIC;
     table->shared->version = RSM_GENERATION_TABLE_VERSION;
     table->shared->slots = RSM_GENERATION_TABLE_SLOTS;
     table->unused = 1;
+    say_newest(table);
 }
 
 /* Map and seal the file. The seals make this mapping the only writable one, also for the file's
@@ -154,6 +161,7 @@ enum rsm_status rsmd_generation_table_take_over(int fd, struct rsmd_generation_t
         return RSM_ST_INVALID; /* the caller keeps the descriptor */
     }
     table->lasting = fd;
+    say_newest(table);
     *made = table;
     return RSM_ST_OK;
 }

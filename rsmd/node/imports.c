@@ -147,6 +147,12 @@ static const struct rsmd_importer_ops importer_here = {
     .about = show_import,
 };
 
+const struct mapping_inexact *rsmd_importer_inexact(const struct rsmd_importer *importer)
+{
+    return importer->ops == &importer_here ? &((const struct rsmd_import *)importer)->inexact
+                                           : NULL;
+}
+
 /* ------------------------------------------------------------------ an exporter here */
 
 static void disconnect(struct rsmd_node *node, struct rsmd_import *import)
@@ -259,6 +265,7 @@ static void save_import(struct rsmd_snapshot *snapshot, const struct rsmd_import
                                                    .gid = importer->who.gid,
                                                    .pid = (uint32_t)importer->who.pid},
                                       .choice = import->choice,
+                                      .inexact = import->inexact,
                                       .events = rsmd_save_events(snapshot, &import->events)};
     memcpy(saved.controller, importer->controller->name, sizeof saved.controller);
     if (grant != NULL) {
@@ -352,6 +359,7 @@ static struct rsmd_import *make_import(struct rsmd_node *node, struct rsmd_clien
     import->asked_to_leave = saved->leaves != 0;
     import->disconnected = saved->disconnected != 0;
     import->choice = saved->choice;
+    import->inexact = saved->inexact;
     if (!rsmd_importer_resume(node, importer, client->account)) {
         free(import);
         return NULL;

@@ -91,8 +91,12 @@ struct rsmd_import {
     bool asked_to_leave;             /* the segment has become unavailable since it connected */
     bool disconnected;               /* by the importer, as opposed to its death */
     struct mapping_choice choice;    /* of the mapping engine, as the importer reports */
+    struct mapping_inexact inexact;  /* likewise */
     struct rsmd_import *prev, *next; /* of the client */
 };
+
+/** Its inexact stores, as its client has reported them. NULL: it is on another host. */
+const struct mapping_inexact *rsmd_importer_inexact(const struct rsmd_importer *importer);
 
 /** Initialise an import that is not connected yet, with the operations of an export of this
  *  node. */

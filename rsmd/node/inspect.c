@@ -178,6 +178,33 @@ enum rsm_status rsmd_answer_interrupts(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
+static bool add_inexact(const struct walk *walk, struct rsm_inexact_reply *reply)
+{
+    const struct mapping_inexact *stores =
+        walk->importer != NULL && is_shown(walk) ? rsmd_importer_inexact(walk->importer) : NULL;
+    if (stores == NULL || (stores->unknown | stores->blocked | stores->by_calls) == 0)
+        return true;
+    if (reply->count == RSM_PROTO_INEXACT_MAX)
+        return false;
+    reply->items[reply->count++] =
+        (struct rsm_inexact_item){.id = walk->importer->id, .stores = *stores};
+    return true;
+}
+
+enum rsm_status rsmd_answer_inexact(struct rsmd_call *call)
+{
+    struct rsm_inexact_reply *reply = &call->reply->u.inexact_reply;
+    struct walk walk = {.node = call->node, .uid = call->who.uid, .all = may_see_all(call)};
+    uint32_t before = call->request->u.inexact.after, slot;
+    unsigned looked_at = 0;
+    for (; (slot = step(&walk, RSM_INSPECT_IMPORTS, before)) != 0; before = slot)
+        if (looked_at++ == LOOKED_AT_MAX || !add_inexact(&walk, reply)) {
+            reply->next = before;
+            break;
+        }
+    return RSM_ST_OK;
+}
+
 enum rsm_status rsmd_answer_inspect(struct rsmd_call *call)
 {
     const struct rsm_inspect_request *asked = &call->request->u.inspect;

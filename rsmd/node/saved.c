@@ -38,6 +38,15 @@ static void walk_mapping_choice(struct rsm_codec *c, struct mapping_choice *choi
     rsm_codec_u32(c, &choice->reason);
 }
 
+static void walk_mapping_inexact(struct rsm_codec *c, struct mapping_inexact *inexact)
+{
+    if (c->version < 2)
+        return;
+    rsm_codec_u64(c, &inexact->unknown);
+    rsm_codec_u64(c, &inexact->blocked);
+    rsm_codec_u64(c, &inexact->by_calls);
+}
+
 /* An entry of a mailbox is as in a reply, whose format may change. */
 static void walk_entry(struct rsm_codec *c, void *record)
 {

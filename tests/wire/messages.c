@@ -35,6 +35,13 @@ static const struct body_field fields_mapping_choice[] = {
     {.name = NULL},
 };
 
+static const struct body_field fields_mapping_inexact[] = {
+    {.name = "unknown", .many = 1},
+    {.name = "blocked", .many = 1},
+    {.name = "by_calls", .many = 1},
+    {.name = NULL},
+};
+
 #include "bodies_names.h"
 #include "protocol/bodies.def"
 #include "cluster/bodies.def"

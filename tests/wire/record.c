@@ -448,9 +448,13 @@ static void events(void **state)
         .u.import_trap = {connection, {MAPPING_USED_SIGNAL, MAPPING_REASON_NO_PERMISSION}});
     ASK('b', RSM_ST_INVALID, .type = RSM_MSG_IMPORT_TRAP,
         .u.import_trap = {connection, {MAPPING_USED_TRAPS, MAPPING_REASON_NONE}});
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_INEXACT,
+        .u.import_inexact = {connection, {3, 2, 1}});
+    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_INEXACT, .u.import_inexact = {0, {3, 2, 1}});
     remark("what rsmstat sees of it");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_IMPORTS, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_INEXACT, .u.inexact = {0});
 }
 
 static struct rsm_cluster_msg wanted(uint32_t request, uint32_t segment_id)
@@ -505,8 +509,7 @@ static void other_host(void **state)
         .u.export_unpublish = {made.export_id, 0});
     hear(RSM_CLUSTER_ABORT);
     remark("the question whether to close a link that is permanent");
-    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_IDLE,
-                                  .u.idle.step = RSM_CLUSTER_IDLE_ASKED});
+    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_IDLE, .u.idle.step = RSM_CLUSTER_IDLE_ASKED});
     hear(RSM_CLUSTER_IDLE);
     remark("a message out of turn ends the link");
     tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_PONG, .u.pong.number = 1000});

@@ -21,6 +21,7 @@ struct controller {
 struct segment {
     uint32_t exporter; /**< node */
     struct rsm_inspect_item item;
+    struct mapping_inexact inexact; /**< of an import */
 };
 
 struct segments {

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -37,14 +38,15 @@ static const char *await_answer(const struct daemon *daemon)
 }
 
 /* Receive the answer to the request in hand. NULL, or why it is none. */
-static const char *receive(struct daemon *daemon, uint32_t type, struct rsm_msg *msg)
+static const char *receive(struct daemon *daemon, uint32_t type, struct rsm_msg *msg,
+                           struct rsm_packet_fds *fds)
 {
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
     struct rsm_packet_sender sender;
     const char *why = await_answer(daemon);
     if (why != NULL)
         return why;
-    ssize_t length = rsm_packet_receive(daemon->socket, buffer, sizeof buffer, NULL, &sender);
+    ssize_t length = rsm_packet_receive(daemon->socket, buffer, sizeof buffer, fds, &sender);
     if (length == 0 || length == -ECONNRESET)
         return "has ended or refuses to serve us";
     if (length < 0)
@@ -59,7 +61,8 @@ static const char *receive(struct daemon *daemon, uint32_t type, struct rsm_msg 
     return NULL;
 }
 
-bool daemon_ask(struct daemon *daemon, struct rsm_msg *msg, char *why, size_t why_size)
+static bool ask(struct daemon *daemon, struct rsm_msg *msg, struct rsm_packet_fds *fds, char *why,
+                size_t why_size)
 {
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
     uint32_t type = msg->type;
@@ -71,17 +74,32 @@ bool daemon_ask(struct daemon *daemon, struct rsm_msg *msg, char *why, size_t wh
     if (error != 0 && error != -EPIPE && error != -ECONNRESET)
         wrong = strerror(-error);
     else
-        wrong = receive(daemon, type, msg);
+        wrong = receive(daemon, type, msg, fds);
     if (wrong == NULL)
         return true;
     snprintf(why, why_size, "rsmd at %s: %s", daemon->path, wrong);
     return false;
 }
 
+bool daemon_ask(struct daemon *daemon, struct rsm_msg *msg, char *why, size_t why_size)
+{
+    return ask(daemon, msg, NULL, why, why_size);
+}
+
+bool daemon_knows(const struct daemon *daemon, uint32_t type)
+{
+    return daemon->table != NULL && rsm_generation_table_knows(daemon->table, type);
+}
+
 static bool greet(struct daemon *daemon, uint32_t node, uint32_t as, char *why, size_t why_size)
 {
     struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = as}};
-    if (!daemon_ask(daemon, &msg, why, why_size))
+    struct rsm_packet_fds fds = {.count = 0};
+    bool answered = ask(daemon, &msg, &fds, why, why_size);
+    if (answered && fds.count == 1)
+        daemon->table = rsm_generation_table_map(fds.fds[0]);
+    rsm_packet_fds_close(&fds);
+    if (!answered)
         return false;
     if (msg.status != RSM_ST_OK) {
         snprintf(why, why_size, "rsmd at %s refuses us: %s", daemon->path,
@@ -130,6 +148,9 @@ bool daemon_has_gone(const char *path)
 
 void daemon_close(struct daemon *daemon)
 {
+    if (daemon->table != NULL)
+        munmap((void *)(uintptr_t)daemon->table, sizeof *daemon->table);
+    daemon->table = NULL;
     close(daemon->socket);
     daemon->socket = -1;
 }

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "protocol/proto.h"
+#include "protocol/sharedmem.h"
 
 struct daemon {
     int socket;
@@ -22,6 +23,7 @@ struct daemon {
     pid_t pid; /**< of the daemon, from the kernel; 0: not known */
     uid_t uid;
     struct rsm_hello_reply hello;
+    const struct rsm_generation_table *table; /**< NULL: it has sent none */
 };
 
 /**
@@ -34,6 +36,10 @@ bool daemon_open(struct daemon *daemon, const char *path, uint32_t node, uint32_
 /** Send a request and wait for its answer, which replaces it. False: @p why has the reason. A
  *  refusal is an answer, too: *msg has its status. */
 bool daemon_ask(struct daemon *daemon, struct rsm_msg *msg, char *why, size_t why_size);
+
+/** Whether the daemon knows a message of this type. It ends a connection over which one comes that
+ *  it does not know. */
+bool daemon_knows(const struct daemon *daemon, uint32_t type);
 
 /** Whether no daemon listens at @p path any more. */
 bool daemon_has_gone(const char *path);

@@ -54,6 +54,39 @@ static int by_id(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+static void add_inexact(const struct rsm_inexact_reply *page, struct segment *list, size_t count)
+{
+    for (uint32_t i = 0; i < page->count && count > 0; i++) {
+        const struct segment wanted = {.item = {.id = page->items[i].id}};
+        struct segment *found = bsearch(&wanted, list, count, sizeof *list, by_id);
+        if (found != NULL)
+            found->inexact = page->items[i].stores;
+    }
+}
+
+/* The stores of @p list, which is sorted by id, that were not carried out exactly. A daemon that
+ * does not know the message knows of none. */
+static bool collect_inexact(struct daemon *from, struct segment *list, size_t count, char *why,
+                            size_t why_size)
+{
+    struct rsm_msg msg;
+    const struct rsm_inexact_reply *page = &msg.u.inexact_reply;
+    uint32_t after = 0;
+    if (!daemon_knows(from, RSM_MSG_INEXACT))
+        return true;
+    do {
+        msg = (struct rsm_msg){.type = RSM_MSG_INEXACT, .u.inexact = {.after = after}};
+        if (!daemon_ask(from, &msg, why, why_size))
+            return false;
+        /* Ascending, so that it ends. */
+        if (msg.status != RSM_ST_OK || (page->next != 0 && page->next <= after))
+            break;
+        add_inexact(page, list, count);
+        after = page->next;
+    } while (after != 0 && after < SEGMENTS_MAX);
+    return true;
+}
+
 bool segments_collect(struct daemon *from, uint32_t what, uint32_t node, struct segments *segments,
                       char *why, size_t why_size)
 {
@@ -80,7 +113,8 @@ bool segments_collect(struct daemon *from, uint32_t what, uint32_t node, struct 
     } while (after != 0 && segments->count - before < SEGMENTS_MAX);
     if (segments->count > before)
         qsort(segments->list + before, segments->count - before, sizeof *segments->list, by_id);
-    return true;
+    return what != RSM_INSPECT_IMPORTS ||
+           collect_inexact(from, segments->list + before, segments->count - before, why, why_size);
 }
 
 /* ------------------------------------------------------------------ imports that others know */

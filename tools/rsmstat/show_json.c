@@ -258,6 +258,16 @@ static void show_trap(struct json *json, const struct mapping_choice *choice)
         json_string(json, "trap_reason", rsmcore_map_reason_name(choice->reason));
 }
 
+/* Stores to mappings that the engine let through to a page with a twin, by reason. */
+static void show_inexact(struct json *json, const struct mapping_inexact *stores)
+{
+    json_open(json, "inexact_stores", '{');
+    json_number(json, "unknown", stores->unknown);
+    json_number(json, "blocked", stores->blocked);
+    json_number(json, "by_calls", stores->by_calls);
+    json_close(json, '{');
+}
+
 static void show_imports(struct json *json, const struct snapshot *s)
 {
     char text[TEXT_BYTES];
@@ -272,6 +282,7 @@ static void show_imports(struct json *json, const struct snapshot *s)
         json_string(json, "rights", text);
         json_string(json, "state", item->export_id == 0 ? "aborted" : "connected");
         show_trap(json, &item->choice);
+        show_inexact(json, &s->imports.list[i].inexact);
         json_close(json, '{');
     }
     json_close(json, '[');

@@ -237,6 +237,29 @@ TEST(what_finds_no_room_is_dropped)
     assert_true(atomic_load(&channel->broken));
 }
 
+/* A daemon drops a client that leaves its replies unread. */
+TEST(replies_to_what_nobody_waits_for_are_read)
+{
+    enum { POSTS = 2000 };
+    struct pollfd readable = {.fd = ends[0], .events = POLLIN};
+    for (unsigned i = 0; i < POSTS; i++) {
+        struct rsm_msg mention = {.type = RSM_MSG_IMPORT_TRAP, .u.import_trap = {.import = 5}};
+        rsmcore_channel_try_post(channel, &mention);
+        assert_int_equal(poll(&readable, 1, 0), 0);
+        struct rsm_msg request = next_request();
+        struct rsm_msg reply = {.type = request.type | RSM_MSG_REPLY,
+                                .sequence = request.sequence,
+                                .status = i % 2 == 0 ? RSM_ST_OK : RSM_ST_NOT_FOUND};
+        send_to_library(&reply, -1);
+    }
+    assert_false(atomic_load(&channel->broken));
+    /* What is not a reply at all ends it. */
+    assert_int_equal(send(ends[1], "what?", 5, MSG_NOSIGNAL), 5);
+    struct rsm_msg mention = {.type = RSM_MSG_IMPORT_TRAP, .u.import_trap = {.import = 5}};
+    rsmcore_channel_try_post(channel, &mention);
+    assert_true(atomic_load(&channel->broken));
+}
+
 /* No room for the descriptor that comes with a reply: that call fails, and no other one. */
 TEST(a_descriptor_too_many)
 {

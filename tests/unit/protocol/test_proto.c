@@ -16,6 +16,10 @@ static void fill_mapping_choice(void *body)
 {
 }
 
+static void fill_mapping_inexact(void *body)
+{
+}
+
 /* Valid ones, made of what was there. */
 static void fill_mapping_settings(void *body)
 {

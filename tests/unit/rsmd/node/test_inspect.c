@@ -266,6 +266,47 @@ INSPECT_TEST(a_trap)
     close(owner);
 }
 
+static enum rsm_status report_inexact(int socket, uint32_t import, uint64_t unknown)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_INEXACT,
+                          .u.import_inexact = {import, {unknown, 2, UINT64_MAX}}};
+    return ask(socket, &msg);
+}
+
+static struct rsm_inexact_reply look_inexact(uid_t uid, int socket, uint32_t after)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_INEXACT, .u.inexact = {after}};
+    become(uid);
+    assert_int_equal(ask(socket, &msg), RSM_ST_OK);
+    become(0);
+    return msg.u.inexact_reply;
+}
+
+/* A client counts for its own connections, and who sees these sees that. */
+INSPECT_TEST(inexact_stores)
+{
+    struct rsm_import_connect_reply made, other;
+    int owner = peer_hello(&daemon_1), importer = peer_hello_as(&daemon_1, 2);
+    publish_page(owner, 0x610004, 0600);
+    assert_int_equal(connect_on(importer, "sci0", 1, 0x610004, RSM_RIGHT_READ, &made), RSM_ST_OK);
+    assert_int_equal(connect_on(importer, "sci0", 1, 0x610004, RSM_RIGHT_READ, &other), RSM_ST_OK);
+    assert_int_equal(look_inexact(0, owner, 0).count, 0);
+    assert_int_equal(report_inexact(owner, made.import, 1), RSM_ST_NOT_FOUND);
+    assert_int_equal(report_inexact(importer, made.import + 2, 1), RSM_ST_NOT_FOUND);
+    assert_int_equal(report_inexact(importer, made.import, 1), RSM_ST_OK);
+    assert_int_equal(report_inexact(importer, made.import, 7), RSM_ST_OK);
+    struct rsm_inexact_reply reply = look_inexact(0, owner, 0);
+    assert_int_equal(reply.count, 1);
+    assert_int_equal(reply.next, 0);
+    assert_int_equal(reply.items[0].id, made.import);
+    assert_int_equal(reply.items[0].stores.unknown, 7);
+    assert_int_equal(reply.items[0].stores.blocked, 2);
+    assert_true(reply.items[0].stores.by_calls == UINT64_MAX);
+    assert_int_equal(look_inexact(0, owner, UINT32_MAX).count, 0);
+    close(importer);
+    close(owner);
+}
+
 static _Atomic uint32_t *pending_events(int socket, uint32_t end, uint32_t id)
 {
     struct rsm_packet_fds fds;
