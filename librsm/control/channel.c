@@ -358,8 +358,8 @@ void rsmcore_channel_post(struct rsmcore_channel *channel, struct rsm_msg *msg)
     pthread_mutex_unlock(&channel->lock);
 }
 
-/* Receive the replies that no thread waits for, as far as they have come. rsmd ends the connection of
- * a client that leaves too many unread. @p msg is space for them. */
+/* Receive the replies that no thread waits for, as far as they have come. rsmd ends the connection
+ * of a client that leaves too many unread. @p msg is space for them. */
 static void discard_replies(struct rsmcore_channel *channel, struct rsm_msg *msg)
 {
     while (!channel->receiving && channel->waiting == NULL && !atomic_load(&channel->broken)) {

@@ -44,6 +44,7 @@ enum rsm_status rsmcore_group_connect(struct rsmcore_controller *controller,
                                       enum rsm_id_space space, uint32_t segment_id,
                                       struct rsmcore_group **group)
 {
+    static _Atomic uint32_t groups;
     struct rsmcore_group *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
@@ -51,6 +52,8 @@ enum rsm_status rsmcore_group_connect(struct rsmcore_controller *controller,
     made->space = space;
     made->segment_id = segment_id;
     made->process_epoch = rsmcore_process_epoch();
+    while (made->serial == 0)
+        made->serial = atomic_fetch_add(&groups, 1) + 1;
     pthread_mutex_init(&made->lock, NULL);
     enum rsm_status status = rsmcore_group_look(made, true);
     if (status == RSM_ST_OK)
@@ -93,6 +96,7 @@ static bool is_outside(const struct rsmcore_group *group, uint64_t offset, size_
 static void put_to(struct group_node *node, uint64_t offset, const void *src, size_t length)
 {
     node->written = true;
+    node->puts++;
     if (rsmcore_import_put(node->import, offset, src, length) != RSM_ST_OK)
         node->lacks = true;
 }
@@ -124,11 +128,15 @@ enum rsm_status rsmcore_group_order(struct rsmcore_group *group)
     return RSM_ST_OK;
 }
 
-/* Whether a member that something was put to has all of it. */
-static bool finish(struct group_node *node)
+/* Whether a member that something was put to has all of it. @p begun: the clock, ns, if that is to
+ * be measured, else 0. */
+static bool finish(struct group_node *node, int64_t begun)
 {
     enum rsm_status status = rsmcore_barrier_close(node->import, node->barrier);
     bool arrived = status == RSM_ST_OK && !node->lacks;
+    if (begun != 0)
+        node->lag_us = (uint64_t)(rsm_clock_ns() - begun) / 1000;
+    node->lacked += !arrived;
     node->written = node->lacks = false;
     node->barrier = rsmcore_barrier_open_for_calls(node->import);
     return arrived;
@@ -138,12 +146,15 @@ static bool finish(struct group_node *node)
 static unsigned complete(struct rsmcore_group *group)
 {
     unsigned lacking = 0;
+    int64_t begun = group->measures ? rsm_clock_ns() : 0;
     for (EACH_MEMBER(group, node))
         if (node->written)
             rsmcore_import_complete_begin(node->import);
     for (EACH_MEMBER(group, node))
-        if (node->written && !finish(node))
+        if (node->written && !finish(node, begun))
             lacking++;
+    group->measured = group->measured || group->measures;
+    group->measures = false;
     return lacking;
 }
 
@@ -163,6 +174,7 @@ enum rsm_status rsmcore_group_close(struct rsmcore_group *group, unsigned *lacki
     *lacking = complete(group);
     rsmcore_group_look_for_losses(group);
     *lacking += take_lost(group);
+    rsmcore_group_report(group);
     (void)rsmcore_group_look(group, false); /* else later */
     leave(group);
     return *lacking == 0 ? RSM_ST_OK : RSM_ST_TRANSFER;
@@ -183,6 +195,7 @@ enum rsm_status rsmcore_group_write(struct rsmcore_group *group, uint64_t offset
                                 : rsmcore_import_put_elems_unchecked(import, offset, src, width,
                                                                      length / width);
         node->written = true;
+        node->puts++;
         node->lacks = node->lacks || status != RSM_ST_OK;
     }
     leave(group);
@@ -203,6 +216,7 @@ unsigned rsmcore_group_tend(struct rsmcore_group *group)
     if (!enter(group))
         return 0;
     rsmcore_group_look_for_losses(group);
+    rsmcore_group_report(group);
     (void)rsmcore_group_look(group, false); /* else later */
     unsigned joined = group->joined;
     leave(group);

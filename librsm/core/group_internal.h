@@ -24,6 +24,10 @@ struct group_node {
     struct rsmcore_barrier barrier;  /**< since the latest close */
     bool written;                    /**< something was put since then */
     bool lacks;                      /**< ... and some of it is known not to have arrived */
+    uint64_t puts, puts_reported;    /**< since it is a member */
+    uint64_t lacked;                 /**< barriers at which it lacked something */
+    uint64_t lag_us;                 /**< of the latest barrier that was measured */
+    int64_t put_at;                  /**< clock, ms: about when something was put last */
 };
 
 struct rsmcore_group {
@@ -34,12 +38,16 @@ struct rsmcore_group {
     pthread_mutex_t lock; /* guards what follows */
     struct group_node *nodes;
     size_t count;
-    unsigned joined;  /* members that have been connected so far */
-    unsigned lost;    /* members that have left since the latest close without all the data */
-    int64_t look_at;  /* clock, ms: when to look for new members again */
-    unsigned first;   /* of the events */
-    unsigned pending; /* of them that are there */
-    bool overflow;    /* some have been dropped */
+    unsigned joined;   /* members that have been connected so far */
+    unsigned lost;     /* members that have left since the latest close without all the data */
+    int64_t look_at;   /* clock, ms: when to look for new members again */
+    uint32_t serial;   /* of the process's groups, not 0 */
+    int64_t report_at; /* clock, ms: when to report to rsmd again */
+    bool measures;     /* the next barrier is measured */
+    bool measured;     /* the latest was, and that is not reported */
+    unsigned first;    /* of the events */
+    unsigned pending;  /* of them that are there */
+    bool overflow;     /* some have been dropped */
     struct rsmcore_group_event events[GROUP_EVENTS];
 };
 
@@ -66,6 +74,8 @@ void rsmcore_group_look_for_losses(struct rsmcore_group *group);
 /** The node is a member no more. */
 void rsmcore_group_lose(struct rsmcore_group *group, struct group_node *node,
                         enum rsm_status status);
+/** If a barrier was measured, report the members to their daemons, for rsmstat. Does not wait. */
+void rsmcore_group_report(struct rsmcore_group *group);
 /** Free all nodes. */
 void rsmcore_group_forget(struct rsmcore_group *group);
 /** Whether the node has the segment and does not let this process write. */

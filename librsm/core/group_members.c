@@ -211,6 +211,9 @@ static void connect_to(struct rsmcore_group *group, struct group_node *node)
     if (node->status == RSM_ST_OK) {
         node->pause = 0;
         group->joined++;
+        group->report_at = 0;
+        node->puts = node->puts_reported = node->lacked = node->lag_us = 0;
+        node->put_at = rsm_clock_ms();
         node->barrier = rsmcore_barrier_open_for_calls(node->import);
         note(group, RSMCORE_GROUP_JOINED, node);
         return;
@@ -225,6 +228,7 @@ static void connect_to(struct rsmcore_group *group, struct group_node *node)
 enum rsm_status rsmcore_group_look(struct rsmcore_group *group, bool now)
 {
     int64_t began = rsm_clock_ms();
+    group->measures = began >= group->report_at;
     if (!now && began < group->look_at)
         return RSM_ST_OK;
     enum rsm_status status = look_for_nodes(group);

@@ -17,6 +17,7 @@ enum {
     RSM_PROTO_ITEMS_MAX = 32,      /* exports or imports in one INSPECT reply */
     RSM_PROTO_INTERRUPTS_MAX = 64, /* interrupts in one INTERRUPTS reply */
     RSM_PROTO_INEXACT_MAX = 64,    /* imports in one INEXACT reply */
+    RSM_PROTO_GROUPS_MAX = 64,     /* imports in one GROUPS reply */
     RSM_PROTO_LINKS_MAX = 16,      /* links in one LINKS reply */
     RSM_PROTO_FAILED_MAX = 12,     /* controllers in one FAILED reply */
     RSM_PROTO_USERS_MAX = 64,      /* users in one SHARES reply */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "node/call.h"
 #include "node/controllers.h"
 #include "node/extents.h"
@@ -225,5 +226,16 @@ enum rsm_status rsmd_answer_import_inexact(struct rsmd_call *call)
     if (import == NULL)
         return RSM_ST_NOT_FOUND;
     import->inexact = asked->stores;
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmd_answer_import_group(struct rsmd_call *call)
+{
+    const struct rsm_import_group_request *asked = &call->request->u.import_group;
+    struct rsmd_import *import = rsmd_client_import(call->node, call->client, asked->import);
+    if (import == NULL)
+        return RSM_ST_NOT_FOUND;
+    import->group = asked->stats;
+    import->group_at = rsm_clock_ns();
     return RSM_ST_OK;
 }

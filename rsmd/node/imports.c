@@ -147,10 +147,9 @@ static const struct rsmd_importer_ops importer_here = {
     .about = show_import,
 };
 
-const struct mapping_inexact *rsmd_importer_inexact(const struct rsmd_importer *importer)
+const struct rsmd_import *rsmd_importer_import(const struct rsmd_importer *importer)
 {
-    return importer->ops == &importer_here ? &((const struct rsmd_import *)importer)->inexact
-                                           : NULL;
+    return importer->ops == &importer_here ? (const struct rsmd_import *)importer : NULL;
 }
 
 /* ------------------------------------------------------------------ an exporter here */

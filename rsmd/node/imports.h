@@ -92,11 +92,13 @@ struct rsmd_import {
     bool disconnected;               /* by the importer, as opposed to its death */
     struct mapping_choice choice;    /* of the mapping engine, as the importer reports */
     struct mapping_inexact inexact;  /* likewise */
+    struct rsm_group_stats group;    /* likewise ... ... */
+    int64_t group_at;                /* ... at that time of rsm_clock_ns() */
     struct rsmd_import *prev, *next; /* of the client */
 };
 
-/** Its inexact stores, as its client has reported them. NULL: it is on another host. */
-const struct mapping_inexact *rsmd_importer_inexact(const struct rsmd_importer *importer);
+/** The import of a client of this node or host. NULL: it is on another host. */
+const struct rsmd_import *rsmd_importer_import(const struct rsmd_importer *importer);
 
 /** Initialise an import that is not connected yet, with the operations of an export of this
  *  node. */

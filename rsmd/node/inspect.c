@@ -178,30 +178,63 @@ enum rsm_status rsmd_answer_interrupts(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
-static bool add_inexact(const struct walk *walk, struct rsm_inexact_reply *reply)
+/* The import where the walk is, if it is of a client here and shown. */
+static const struct rsmd_import *import_at(const struct walk *walk)
 {
-    const struct mapping_inexact *stores =
-        walk->importer != NULL && is_shown(walk) ? rsmd_importer_inexact(walk->importer) : NULL;
-    if (stores == NULL || (stores->unknown | stores->blocked | stores->by_calls) == 0)
+    return walk->importer != NULL && is_shown(walk) ? rsmd_importer_import(walk->importer) : NULL;
+}
+
+/* Look at imports behind @p after, until add() finds no room. Where to go on; 0: all are done. */
+static uint32_t each_import(struct rsmd_call *call, uint32_t after,
+                            bool (*add)(struct rsm_msg *reply, const struct rsmd_import *import))
+{
+    struct walk walk = {.node = call->node, .uid = call->who.uid, .all = may_see_all(call)};
+    unsigned looked_at = 0;
+    uint32_t slot;
+    for (; (slot = step(&walk, RSM_INSPECT_IMPORTS, after)) != 0; after = slot) {
+        const struct rsmd_import *import = import_at(&walk);
+        if (looked_at++ == LOOKED_AT_MAX || (import != NULL && !add(call->reply, import)))
+            return after;
+    }
+    return 0;
+}
+
+static bool add_inexact(struct rsm_msg *msg, const struct rsmd_import *import)
+{
+    struct rsm_inexact_reply *reply = &msg->u.inexact_reply;
+    const struct mapping_inexact *stores = &import->inexact;
+    if ((stores->unknown | stores->blocked | stores->by_calls) == 0)
         return true;
     if (reply->count == RSM_PROTO_INEXACT_MAX)
         return false;
     reply->items[reply->count++] =
-        (struct rsm_inexact_item){.id = walk->importer->id, .stores = *stores};
+        (struct rsm_inexact_item){.id = import->importer.id, .stores = *stores};
     return true;
 }
 
 enum rsm_status rsmd_answer_inexact(struct rsmd_call *call)
 {
-    struct rsm_inexact_reply *reply = &call->reply->u.inexact_reply;
-    struct walk walk = {.node = call->node, .uid = call->who.uid, .all = may_see_all(call)};
-    uint32_t before = call->request->u.inexact.after, slot;
-    unsigned looked_at = 0;
-    for (; (slot = step(&walk, RSM_INSPECT_IMPORTS, before)) != 0; before = slot)
-        if (looked_at++ == LOOKED_AT_MAX || !add_inexact(&walk, reply)) {
-            reply->next = before;
-            break;
-        }
+    call->reply->u.inexact_reply.next =
+        each_import(call, call->request->u.inexact.after, add_inexact);
+    return RSM_ST_OK;
+}
+
+static bool add_member(struct rsm_msg *msg, const struct rsmd_import *import)
+{
+    struct rsm_groups_reply *reply = &msg->u.groups_reply;
+    if (import->group.group == 0)
+        return true;
+    if (reply->count == RSM_PROTO_GROUPS_MAX)
+        return false;
+    struct rsm_groups_item *item = &reply->items[reply->count++];
+    *item = (struct rsm_groups_item){.id = import->importer.id, .stats = import->group};
+    item->stats.quiet_us += (uint64_t)(rsm_clock_ns() - import->group_at) / 1000;
+    return true;
+}
+
+enum rsm_status rsmd_answer_groups(struct rsmd_call *call)
+{
+    call->reply->u.groups_reply.next = each_import(call, call->request->u.groups.after, add_member);
     return RSM_ST_OK;
 }
 

@@ -95,7 +95,7 @@ static const struct {
          "users.uid", "users.used", "limits.one", "limits.total", "limits.used", "limits.users",
          /* of time */
          "MAILBOX_TAKE after", "record.order", "items.ago_ms", "items.failure_ms", "items.up_ms",
-         "refusal.ago_ms",
+         "GROUPS stats.quiet_us", "refusal.ago_ms",
          /* of the network */
          "CONTROLLER address", "items.address", "items.received_bytes", "items.sent_bytes",
          /* words, and what a transport says */

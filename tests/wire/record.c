@@ -451,10 +451,15 @@ static void events(void **state)
     ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_INEXACT,
         .u.import_inexact = {connection, {3, 2, 1}});
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_INEXACT, .u.import_inexact = {0, {3, 2, 1}});
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_GROUP,
+        .u.import_group = {connection, {7, 100, 2000, 30, 1}});
+    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_GROUP,
+        .u.import_group = {0, {7, 100, 2000, 30, 1}});
     remark("what rsmstat sees of it");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_IMPORTS, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INEXACT, .u.inexact = {0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_GROUPS, .u.groups = {0});
 }
 
 static struct rsm_cluster_msg wanted(uint32_t request, uint32_t segment_id)

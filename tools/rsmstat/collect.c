@@ -280,7 +280,7 @@ static void collect(struct collector *c, unsigned sections)
     into->hello = c->daemon.hello;
     into->pid = c->daemon.pid;
     into->uid = c->daemon.uid;
-    bool imports = (sections & SECTION_IMPORTS) != 0;
+    bool imports = (sections & (SECTION_IMPORTS | SECTION_GROUPS)) != 0;
     bool well = collect_totals(c);
     if (well && (imports || (sections & (SECTION_CONTROLLERS | SECTION_TOPOLOGY)) != 0))
         well = collect_controllers(c);

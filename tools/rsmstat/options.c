@@ -32,6 +32,7 @@ static const struct option known[] = {
     {"color", optional_argument, NULL, OPTION_COLOR},
     {"controllers", no_argument, NULL, OPTION_SECTION | SECTION_CONTROLLERS},
     {"exports", no_argument, NULL, OPTION_SECTION | SECTION_EXPORTS},
+    {"groups", no_argument, NULL, OPTION_SECTION | SECTION_GROUPS},
     {"help", no_argument, NULL, 'h'},
     {"human", no_argument, NULL, OPTION_HUMAN},
     {"imports", no_argument, NULL, OPTION_SECTION | SECTION_IMPORTS},
@@ -61,12 +62,13 @@ static void print_help(FILE *to)
           "  -d, --runtime-dir DIR  where nodes have their sockets\n"
           "                         (default: RSM_RUNTIME_DIR)\n"
           "  -a, --all-nodes        look at all nodes in that directory\n"
-          "  --controllers          show controllers; these seven: that part alone\n"
+          "  --controllers          show controllers; these eight: that part alone\n"
           "  --topology             show which nodes the controllers reach\n"
           "  --links                show the links to daemons of other hosts\n"
           "  --shares               show what users have and may have of the node's limits\n"
           "  --exports              show exported segments\n"
           "  --imports              show imported segments\n"
+          "  --groups               show the groups that are written to, and their members\n"
           "  --interrupts           show named interrupts, which programs of SISCI have\n"
           "  --bytes                sizes in bytes, not in KiB (K), MiB (M) and so on\n"
           "  --human                the default: sizes with units\n"

@@ -13,7 +13,8 @@ enum section {
     SECTION_LINKS = 16,
     SECTION_SHARES = 32,
     SECTION_INTERRUPTS = 64,
-    SECTIONS_ALL = 127,
+    SECTION_GROUPS = 128,
+    SECTIONS_ALL = 255,
 };
 
 struct options {

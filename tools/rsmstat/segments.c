@@ -15,8 +15,7 @@ enum {
 };
 
 /* False: out of memory. */
-static bool add_segment(struct segments *segments, uint32_t exporter,
-                        const struct rsm_inspect_item *item)
+static bool add_segment(struct segments *segments, const struct segment *segment)
 {
     /* Doubled whenever the count is a power of two. */
     if ((segments->count & (segments->count - 1)) == 0) {
@@ -26,7 +25,7 @@ static bool add_segment(struct segments *segments, uint32_t exporter,
             return false;
         segments->list = grown;
     }
-    segments->list[segments->count++] = (struct segment){.exporter = exporter, .item = *item};
+    segments->list[segments->count++] = *segment;
     return true;
 }
 
@@ -40,10 +39,12 @@ static uint32_t exporter_of(const struct daemon *from, const struct rsm_inspect_
 static bool add_page(const struct daemon *from, uint32_t node, const struct rsm_inspect_reply *page,
                      struct segments *segments)
 {
-    for (uint32_t i = 0; i < page->count; i++)
-        if ((node == 0 || page->items[i].node == node) &&
-            !add_segment(segments, exporter_of(from, &page->items[i]), &page->items[i]))
+    for (uint32_t i = 0; i < page->count; i++) {
+        const struct rsm_inspect_item *item = &page->items[i];
+        const struct segment added = {.exporter = exporter_of(from, item), .item = *item};
+        if ((node == 0 || item->node == node) && !add_segment(segments, &added))
             return false;
+    }
     return true;
 }
 
@@ -87,6 +88,37 @@ static bool collect_inexact(struct daemon *from, struct segment *list, size_t co
     return true;
 }
 
+static void add_groups(const struct rsm_groups_reply *page, struct segment *list, size_t count)
+{
+    for (uint32_t i = 0; i < page->count && count > 0; i++) {
+        const struct segment wanted = {.item = {.id = page->items[i].id}};
+        struct segment *found = bsearch(&wanted, list, count, sizeof *list, by_id);
+        if (found != NULL)
+            found->group = page->items[i].stats;
+    }
+}
+
+/* The same of the groups that they are members of. */
+static bool collect_groups(struct daemon *from, struct segment *list, size_t count, char *why,
+                           size_t why_size)
+{
+    struct rsm_msg msg;
+    const struct rsm_groups_reply *page = &msg.u.groups_reply;
+    uint32_t after = 0;
+    if (!daemon_knows(from, RSM_MSG_GROUPS))
+        return true;
+    do {
+        msg = (struct rsm_msg){.type = RSM_MSG_GROUPS, .u.groups = {.after = after}};
+        if (!daemon_ask(from, &msg, why, why_size))
+            return false;
+        if (msg.status != RSM_ST_OK || (page->next != 0 && page->next <= after))
+            break;
+        add_groups(page, list, count);
+        after = page->next;
+    } while (after != 0 && after < SEGMENTS_MAX);
+    return true;
+}
+
 bool segments_collect(struct daemon *from, uint32_t what, uint32_t node, struct segments *segments,
                       char *why, size_t why_size)
 {
@@ -113,8 +145,10 @@ bool segments_collect(struct daemon *from, uint32_t what, uint32_t node, struct 
     } while (after != 0 && segments->count - before < SEGMENTS_MAX);
     if (segments->count > before)
         qsort(segments->list + before, segments->count - before, sizeof *segments->list, by_id);
-    return what != RSM_INSPECT_IMPORTS ||
-           collect_inexact(from, segments->list + before, segments->count - before, why, why_size);
+    struct segment *added = segments->list + before;
+    size_t count = segments->count - before;
+    return what != RSM_INSPECT_IMPORTS || (collect_inexact(from, added, count, why, why_size) &&
+                                           collect_groups(from, added, count, why, why_size));
 }
 
 /* ------------------------------------------------------------------ imports that others know */
@@ -218,8 +252,7 @@ static bool take_over(struct snapshot *into, const struct other *other)
         snprintf(into->notes[into->note_count++], NOTE_BYTES,
                  "imports from node %u are not shown: %.200s", (unsigned)other->node, other->why);
     for (size_t i = 0; i < other->imports.count; i++)
-        if (!add_segment(&into->imports, other->imports.list[i].exporter,
-                         &other->imports.list[i].item))
+        if (!add_segment(&into->imports, &other->imports.list[i]))
             return false;
     return true;
 }

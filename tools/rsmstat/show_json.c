@@ -268,6 +268,22 @@ static void show_inexact(struct json *json, const struct mapping_inexact *stores
     json_close(json, '{');
 }
 
+/* Null: it is no member of a group. */
+static void show_group(struct json *json, const struct rsm_group_stats *stats)
+{
+    if (stats->group == 0) {
+        json_null(json, "group");
+        return;
+    }
+    json_open(json, "group", '{');
+    json_number(json, "number", stats->group);
+    json_number(json, "puts", stats->puts);
+    json_number(json, "quiet_us", stats->quiet_us);
+    json_number(json, "lag_us", stats->lag_us);
+    json_number(json, "lacked", stats->lacked);
+    json_close(json, '{');
+}
+
 static void show_imports(struct json *json, const struct snapshot *s)
 {
     char text[TEXT_BYTES];
@@ -283,6 +299,7 @@ static void show_imports(struct json *json, const struct snapshot *s)
         json_string(json, "state", item->export_id == 0 ? "aborted" : "connected");
         show_trap(json, &item->choice);
         show_inexact(json, &s->imports.list[i].inexact);
+        show_group(json, &s->imports.list[i].group);
         json_close(json, '{');
     }
     json_close(json, '[');
@@ -351,14 +368,21 @@ static void show_notes(struct json *json, const struct snapshot *s)
     json_close(json, '[');
 }
 
+/* A member of a group is an import. */
+enum { IMPORTS = SECTION_IMPORTS | SECTION_GROUPS };
+
 static const struct {
     unsigned section;
     void (*show)(struct json *json, const struct snapshot *s);
 } sections[] = {
-    {SECTION_CONTROLLERS, show_controllers}, {SECTION_CONTROLLERS, show_failed},
-    {SECTION_TOPOLOGY, show_topology},       {SECTION_LINKS, show_links},
-    {SECTION_SHARES, show_shares},           {SECTION_EXPORTS, show_exports},
-    {SECTION_IMPORTS, show_imports},         {SECTION_INTERRUPTS, show_interrupts},
+    {SECTION_CONTROLLERS, show_controllers},
+    {SECTION_CONTROLLERS, show_failed},
+    {SECTION_TOPOLOGY, show_topology},
+    {SECTION_LINKS, show_links},
+    {SECTION_SHARES, show_shares},
+    {SECTION_EXPORTS, show_exports},
+    {IMPORTS, show_imports},
+    {SECTION_INTERRUPTS, show_interrupts},
 };
 
 static void show_one(struct json *json, const struct snapshot *s, unsigned wanted)

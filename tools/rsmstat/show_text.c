@@ -306,6 +306,54 @@ static int show_imports(FILE *out, const struct snapshot *s, const struct option
     return table_end(&table, out);
 }
 
+static void time_cell(struct table *table, uint64_t us)
+{
+    if (us < 1000)
+        table_cell(table, "%" PRIu64 "us", us);
+    else if (us < 1000000)
+        table_cell(table, "%" PRIu64 "ms", us / 1000);
+    else
+        table_cell(table, "%" PRIu64 "s", us / 1000000);
+}
+
+/* A line for each member of a writer. */
+static int show_groups(FILE *out, const struct snapshot *s, const struct options *options)
+{
+    static const char *const headings[] = {"GROUP",   "#BY",     "~USER", "#PID",
+                                           "#NUMBER", "#MEMBER", "#PUTS", "#LAST",
+                                           "#LAG",    "#LACKED", NULL};
+    struct table table;
+    char text[TEXT_BYTES];
+    table_begin(&table, headings, style(options));
+    for (size_t i = 0; i < s->imports.count; i++) {
+        const struct rsm_inspect_item *item = &s->imports.list[i].item;
+        const struct rsm_group_stats *stats = &s->imports.list[i].group;
+        if (stats->group == 0)
+            continue;
+        text_segment_id(text, item);
+        table_cell(&table, "%s", text);
+        table_cell(&table, "%" PRIu32, item->node);
+        table_cell(&table, "%s", text_user(item->uid));
+        process_cell(&table, item->pid);
+        table_cell(&table, "%" PRIu32, stats->group);
+        table_cell(&table, "%" PRIu32, s->imports.list[i].exporter);
+        table_cell(&table, "%" PRIu64, stats->puts);
+        time_cell(&table, stats->quiet_us);
+        time_cell(&table, stats->lag_us);
+        table_cell(&table, "%" PRIu64, stats->lacked);
+        table_color(&table, stats->lacked > 0 ? TABLE_RED : TABLE_PLAIN);
+    }
+    return table_end(&table, out);
+}
+
+static bool has_groups(const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->imports.count; i++)
+        if (s->imports.list[i].group.group != 0)
+            return true;
+    return false;
+}
+
 static int show_interrupts(FILE *out, const struct snapshot *s, const struct options *options)
 {
     static const char *const headings[] = {"INTERRUPT", "KIND",     "~OWNER",   "#PID", "ACCESS",
@@ -382,14 +430,16 @@ static const struct {
     {SECTION_SHARES, show_shares},
     {SECTION_EXPORTS, show_exports},
     {SECTION_IMPORTS, show_imports},
+    {SECTION_GROUPS, show_groups},
     {SECTION_INTERRUPTS, show_interrupts},
 };
 
 /* Whether a section is empty on most nodes: there are links only where a cluster has several hosts,
- * interrupts only where programs of SISCI run. Then it is shown only if asked for. */
+ * groups and interrupts only where some programs run. Then it is shown only if asked for. */
 static bool is_empty(const struct snapshot *s, unsigned section)
 {
     return (section == SECTION_LINKS && s->link_count == 0) ||
+           (section == SECTION_GROUPS && !has_groups(s)) ||
            (section == SECTION_INTERRUPTS && s->interrupt_count == 0);
 }
 

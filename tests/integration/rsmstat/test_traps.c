@@ -94,11 +94,12 @@ static bool is_number(const struct json_value *object, const char *key, uint64_t
 
 /* Stores by instructions that are not decoded. A page may be flushed before the instruction that it
  * was opened for is executed: one can be counted more than once. */
-static uint64_t inexact_stores(struct world *world, const struct actor *importer)
+static uint64_t stores_at(struct world *world, unsigned node, const struct actor *importer)
 {
-    struct json_value *root = run_json(world, 0, "--imports", 0);
+    struct json_value *root =
+        run_json(world, 0, node == 1 ? "-n 1 --imports" : "-n 2 --imports", 0);
     const struct json_value *import =
-        find(get_node(root, 1), "imports", "pid", (uint64_t)importer->pid);
+        find(get_node(root, node), "imports", "pid", (uint64_t)importer->pid);
     assert_non_null(import);
     const struct json_value *stores = json_member(import, "inexact_stores");
     assert_non_null(stores);
@@ -107,6 +108,14 @@ static uint64_t inexact_stores(struct world *world, const struct actor *importer
     assert_true(unknown != NULL && unknown->kind == JSON_NUMBER);
     uint64_t count = (uint64_t)unknown->number;
     json_free(root);
+    return count;
+}
+
+/* As the importer's node and the exporter's have it. */
+static uint64_t inexact_stores(struct world *world, const struct actor *importer)
+{
+    uint64_t count = stores_at(world, 2, importer);
+    assert_int_equal(stores_at(world, 1, importer), count);
     return count;
 }
 

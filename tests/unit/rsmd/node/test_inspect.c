@@ -307,6 +307,48 @@ INSPECT_TEST(inexact_stores)
     close(owner);
 }
 
+static enum rsm_status report_group(int socket, uint32_t import, uint64_t puts)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_GROUP,
+                          .u.import_group = {import, {3, puts, 1000, 20, UINT64_MAX}}};
+    return ask(socket, &msg);
+}
+
+static struct rsm_groups_reply look_groups(uid_t uid, int socket, uint32_t after)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_GROUPS, .u.groups = {after}};
+    become(uid);
+    assert_int_equal(ask(socket, &msg), RSM_ST_OK);
+    become(0);
+    return msg.u.groups_reply;
+}
+
+/* The same of members of groups; time passes for them. */
+INSPECT_TEST(members_of_groups)
+{
+    struct rsm_import_connect_reply made, other;
+    int owner = peer_hello(&daemon_1), importer = peer_hello_as(&daemon_1, 2);
+    publish_page(owner, 0x610005, 0600);
+    assert_int_equal(connect_on(importer, "sci0", 1, 0x610005, RSM_RIGHT_READ, &made), RSM_ST_OK);
+    assert_int_equal(connect_on(importer, "sci0", 1, 0x610005, RSM_RIGHT_READ, &other), RSM_ST_OK);
+    assert_int_equal(look_groups(0, owner, 0).count, 0);
+    assert_int_equal(report_group(owner, made.import, 1), RSM_ST_NOT_FOUND);
+    assert_int_equal(report_group(importer, other.import, 9), RSM_ST_OK);
+    usleep(2000);
+    struct rsm_groups_reply reply = look_groups(0, owner, 0);
+    assert_int_equal(reply.count, 1);
+    assert_int_equal(reply.next, 0);
+    assert_int_equal(reply.items[0].id, other.import);
+    assert_int_equal(reply.items[0].stats.group, 3);
+    assert_int_equal(reply.items[0].stats.puts, 9);
+    assert_true(reply.items[0].stats.quiet_us >= 3000);
+    assert_int_equal(reply.items[0].stats.lag_us, 20);
+    assert_true(reply.items[0].stats.lacked == UINT64_MAX);
+    assert_int_equal(look_groups(0, owner, UINT32_MAX).count, 0);
+    close(importer);
+    close(owner);
+}
+
 static _Atomic uint32_t *pending_events(int socket, uint32_t end, uint32_t id)
 {
     struct rsm_packet_fds fds;
