@@ -27,7 +27,7 @@ declare -A running=()
 networks=()
 end() {
     for name in "${!running[@]}"; do
-        kill "${running[$name]}" 2>/dev/null || true
+        docker_kill "$name"
     done
     wait
     for network in "${networks[@]}"; do
@@ -158,13 +158,28 @@ contain() {
     "${net[@]}" unshare --mount --ipc --uts bash -euc "$in_namespaces" "$work/mounts.$2" "$2" "$source" "${@:3}"
 }
 
-# docker exec [-it] NAME COMMAND...: beside the first process of the container.
+# first_of NAME: the first process of the container.
+first_of() {
+    local pid=${running[$1]}
+    until grep -q "^NSpid:.*[[:space:]]1$" "/proc/$pid/status" 2>/dev/null; do
+        pid=$(pgrep -o -P "$pid") || return
+    done
+    echo "$pid"
+}
+
+# docker kill NAME: the others end with the first one.
+docker_kill() {
+    local pid
+    pid=$(first_of "$1") && kill -KILL "$pid"
+    wait "${running[$1]}" 2>/dev/null || true
+    unset "running[$1]"
+}
+
+# docker exec [-it] NAME COMMAND...: beside that process.
 docker_exec() {
     [ "$1" != -it ] || shift
-    local pid=${running[$1]}
-    until grep -q "^NSpid:.*[[:space:]]1$" "/proc/$pid/status"; do
-        pid=$(pgrep -o -P "$pid")
-    done
+    local pid
+    pid=$(first_of "$1")
     shift
     nsenter "--target=$pid" --mount --net --ipc --uts --pid --root --wd env -i \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 /confine "$@"
@@ -232,9 +247,8 @@ type_line "docker run -d --name one -v rsm:"
 echo "a line from container two" | type_line "docker run -it --name two" >"$work/two.out" 2>&1 &
 importer=$!
 crosses two.out one.out
-kill "$importer" "${running[one]}" 2>/dev/null || true
-wait "$importer" "${running[one]}" || true
-unset "running[one]"
+kill "$importer" 2>/dev/null || true
+docker_kill one
 
 # A network.
 mkdir cluster
