@@ -290,10 +290,16 @@ static uint32_t node_id(const void *context)
     return ((const struct rsmd_node *)context)->id;
 }
 
+/* A host may ask for a node that the test does not have. */
+static bool linked(const void *context, uint32_t to)
+{
+    return to <= HOSTS && hosts.link[node_id(context)][to];
+}
+
 static bool carry(void *context, uint32_t to, const struct rsm_cluster_msg *msg)
 {
     uint32_t from = node_id(context);
-    if (!hosts.link[from][to])
+    if (!linked(context, to))
         return false;
     struct message *message = calloc(1, sizeof *message);
     assert_non_null(message);
@@ -314,7 +320,7 @@ static size_t queued(void *context, uint32_t to)
 
 static enum rsmd_link_use need(void *context, uint32_t to)
 {
-    if (hosts.link[node_id(context)][to] && !hosts.closing)
+    if (linked(context, to) && !hosts.closing)
         return RSMD_LINK_USABLE;
     hosts.needs += hosts.on_demand;
     return hosts.on_demand ? RSMD_LINK_AWAITED : RSMD_LINK_UNUSABLE;
@@ -322,7 +328,7 @@ static enum rsmd_link_use need(void *context, uint32_t to)
 
 static bool may_link(void *context, uint32_t to)
 {
-    return hosts.on_demand || hosts.link[node_id(context)][to];
+    return hosts.on_demand || linked(context, to);
 }
 
 static void proceed(void *context, uint32_t to)
