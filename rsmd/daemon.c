@@ -263,7 +263,8 @@ static bool start_links(struct daemon *d)
                                            .message = rsmd_remote_message,
                                            .busy = rsmd_remote_busy,
                                            .in_use = rsmd_remote_in_use,
-                                           .needed = rsmd_remote_needed};
+                                           .needed = rsmd_remote_needed,
+                                           .silent = rsmd_remote_silent};
     if (!rsmd_remote_start(&d->node, d->server.base, &carrier))
         return fail(d, "out of memory");
     d->node.cluster = rsmd_cluster_start(d->server.base, &d->node.conf, d->node.id, &user,

@@ -48,7 +48,7 @@ void rsmcore_records_destroy(struct rsmcore_records *records)
 
 static bool is_known(const struct rsm_record *record)
 {
-    return record->event >= RSM_RECORD_CONNECTED && record->event <= RSM_RECORD_OVERFLOW;
+    return record->event >= RSM_RECORD_CONNECTED && record->event <= RSM_RECORD_ANSWERS;
 }
 
 /* Report the loss of the connection without a record of rsmd. */

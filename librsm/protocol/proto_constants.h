@@ -52,7 +52,8 @@ enum rsm_event_end {
 
 /** What has happened to a segment's connections, for its exporter, or to one of them, for its
  *  importer. An exporter gets CONNECTED for each connection, and one of the next three when it
- *  ends. An importer may get UNAVAILABLE, any number of times, and gets LOST in the end. */
+ *  ends. An importer may get UNAVAILABLE, any number of times, and gets LOST in the end. Both may
+ *  get SILENT and ANSWERS, in turn, of connections with a node of another host. */
 enum rsm_record_event {
     RSM_RECORD_CONNECTED = 1,
     RSM_RECORD_DISCONNECTED = 2, /* by the importer */
@@ -63,6 +64,8 @@ enum rsm_record_event {
                                    shared */
     RSM_RECORD_OVERFLOW = 6, /* RSM_MAILBOX_MAX records, or as many as the user may have, were not
                                 fetched, so that later ones were lost */
+    RSM_RECORD_SILENT = 7,   /* the node at the other end does not answer, for now ... ... */
+    RSM_RECORD_ANSWERS = 8,  /* ... it does again */
 };
 
 /** Named interrupts: events without a segment, under a number of the node. Each kind has all

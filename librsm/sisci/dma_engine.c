@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "dma_queue.h"
 
@@ -104,6 +105,21 @@ static sci_error_t carry_out(struct sisci_dma_engine *engine, struct sisci_dma_c
     sisci_dma_set_state(engine, state_after(outcome));
     pthread_mutex_unlock(&engine->lock);
     return outcome;
+}
+
+void sisci_dma_take_over(const struct sisci_dma_wait *wait)
+{
+    RSM_UNCANCELLABLE;
+    struct sisci_dma_engine *engine = wait->engine;
+    pthread_mutex_lock(&engine->lock);
+    struct sisci_dma_call *call = is_posted(wait) ? engine->posted : NULL;
+    if (call != NULL && sisci_dma_transfer_is_short(call->transfer))
+        engine->posted = NULL;
+    else
+        call = NULL;
+    pthread_mutex_unlock(&engine->lock);
+    if (call != NULL)
+        (void)carry_out(engine, call);
 }
 
 /* One transfer: then the thread calls the program. The last turn comes after it. */

@@ -138,6 +138,8 @@ static sci_error_t wait_for(struct sisci_dma_queue *queue, unsigned timeout,
     pthread_mutex_unlock(&engine->lock);
     if (calls_back)
         return SCI_ERR_ILLEGAL_OPERATION;
+    if (timeout > 0)
+        sisci_dma_take_over(&wait);
     enum rsm_status status = sisci_wait(&queue->object, timeout, sisci_dma_await, &wait);
     sci_error_t error = outcome(engine, state);
     return status == RSM_ST_OK ? error : sisci_error(SISCI_WAIT, status);

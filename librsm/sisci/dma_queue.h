@@ -76,6 +76,9 @@ struct sisci_dma_wait {
 };
 /** An attempt for sisci_wait(), on a struct sisci_dma_wait. */
 enum rsm_status sisci_dma_await(void *argument, int timeout_ms);
+/** Carry the transfer out in this thread, which is about to wait for it, if no thread has begun it
+ *  and it is short. The thread cannot be cancelled in it. */
+void sisci_dma_take_over(const struct sisci_dma_wait *wait);
 
 /** NULL: no memory. */
 struct sisci_dma_engine *sisci_dma_engine_make(void);

@@ -165,6 +165,11 @@ sci_error_t sisci_dma_transfer_make(const struct sisci_dma_request *requests, un
     return error;
 }
 
+bool sisci_dma_transfer_is_short(const struct sisci_dma_transfer *transfer)
+{
+    return transfer->part_count == 1 && transfer->parts[0].size <= PIECE_BYTES;
+}
+
 void sisci_dma_transfer_release(struct sisci_dma_transfer *transfer)
 {
     for (unsigned i = 0; i < transfer->side_count; i++)

@@ -44,5 +44,8 @@ sci_error_t sisci_dma_transfer_make(const struct sisci_dma_request *requests, un
  */
 sci_error_t sisci_dma_transfer_run(struct sisci_dma_transfer *transfer, const atomic_bool *stop);
 
+/** Whether it takes about as long as waking a thread, on a fabric that moves bytes at once. */
+bool sisci_dma_transfer_is_short(const struct sisci_dma_transfer *transfer);
+
 /** Release it and the memory it is about. */
 void sisci_dma_transfer_release(struct sisci_dma_transfer *transfer);

@@ -78,33 +78,52 @@ static sci_error_t make(struct sisci_object *desc, const struct wanted *wanted, 
     return error;
 }
 
+static sci_error_t try_to_connect(sci_desc_t sd, const struct wanted *wanted, void **handle)
+{
+    RSM_UNCANCELLABLE;
+    sci_error_t error = SCI_ERR_OK;
+    struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &error);
+    if (desc == NULL)
+        return error;
+    error = make(desc, wanted, handle);
+    sisci_drop(desc);
+    return error;
+}
+
+/* Check the arguments, and find the node, if it is not a group that is meant. */
+static sci_error_t check(struct wanted *wanted, unsigned node, void *const *handle)
+{
+    RSM_UNCANCELLABLE;
+    sci_error_t error = sisci_adapter_check(wanted->adapter);
+    if (error == SCI_ERR_OK && handle == NULL)
+        error = SCI_ERR_ILLEGAL_PARAMETER;
+    if (error != SCI_ERR_OK)
+        return error;
+    if (wanted->group)
+        return node == DIS_BROADCAST_NODEID_GROUP_ALL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_NODEID;
+    return sisci_node(node, &wanted->node);
+}
+
 /* Find one of any node. @p known: the flags that the function has. */
 static sci_error_t connect_interrupt(sci_desc_t sd, enum sisci_kind kind, unsigned node,
-                                     unsigned adapter, unsigned number, unsigned flags,
-                                     unsigned known, void **handle)
+                                     unsigned adapter, unsigned number, unsigned timeout,
+                                     unsigned flags, unsigned known, void **handle)
 {
     struct wanted wanted = {.kind = kind,
                             .adapter = adapter,
                             .number = number,
                             .group = (flags & SCI_FLAG_BROADCAST) != 0};
+    struct sisci_patience patience = sisci_patience(flags, timeout);
     if (handle != NULL)
         *handle = NULL;
-    sci_error_t error = sisci_check(flags, known);
+    sci_error_t error = sisci_check(flags, known | RSM_SCI_FLAG_CONNECT_WAIT);
     if (error == SCI_ERR_OK)
-        error = sisci_adapter_check(adapter);
-    if (error == SCI_ERR_OK && handle == NULL)
-        error = SCI_ERR_ILLEGAL_PARAMETER;
-    if (error == SCI_ERR_OK && wanted.group)
-        error = node == DIS_BROADCAST_NODEID_GROUP_ALL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_NODEID;
-    else if (error == SCI_ERR_OK)
-        error = sisci_node(node, &wanted.node);
+        error = check(&wanted, node, handle);
     if (error != SCI_ERR_OK)
         return error;
-    struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &error);
-    if (desc == NULL)
-        return error;
-    error = make(desc, &wanted, handle);
-    sisci_drop(desc);
+    do
+        error = try_to_connect(sd, &wanted, handle);
+    while (sisci_patience_lasts(&patience, &error));
     return error;
 }
 
@@ -133,11 +152,10 @@ SISCI_API(void, SCIConnectInterrupt)
 (sci_desc_t sd, sci_remote_interrupt_t *interrupt, unsigned int nodeId, unsigned int localAdapterNo,
  unsigned int interruptNo, unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
-    RSM_UNCANCELLABLE;
-    (void)timeout; /* there is, or there is not */
+    RSM_CANCEL_DEFERRED;
     sisci_report(error,
                  connect_interrupt(sd, SISCI_REMOTE_INTERRUPT, nodeId, localAdapterNo, interruptNo,
-                                   flags, SCI_FLAG_COUNTING_INT, (void **)interrupt));
+                                   timeout, flags, SCI_FLAG_COUNTING_INT, (void **)interrupt));
 }
 
 SISCI_API(void, SCIDisconnectInterrupt)
@@ -159,11 +177,10 @@ SISCI_API(void, SCIConnectDataInterrupt)
  unsigned int localAdapterNo, unsigned int interruptNo, unsigned int timeout, unsigned int flags,
  sci_error_t *error)
 {
-    RSM_UNCANCELLABLE;
-    (void)timeout; /* there is, or there is not */
-    sisci_report(error,
-                 connect_interrupt(sd, SISCI_REMOTE_DATA_INTERRUPT, nodeId, localAdapterNo,
-                                   interruptNo, flags, SCI_FLAG_BROADCAST, (void **)interrupt));
+    RSM_CANCEL_DEFERRED;
+    sisci_report(error, connect_interrupt(sd, SISCI_REMOTE_DATA_INTERRUPT, nodeId, localAdapterNo,
+                                          interruptNo, timeout, flags, SCI_FLAG_BROADCAST,
+                                          (void **)interrupt));
 }
 
 SISCI_API(void, SCIDisconnectDataInterrupt)

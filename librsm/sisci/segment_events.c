@@ -14,6 +14,10 @@ static sci_segment_cb_reason_t reason_of(const struct rsm_record *record)
     case RSM_RECORD_CUT:
     case RSM_RECORD_UNAVAILABLE:
         return SCI_CB_DISCONNECT;
+    case RSM_RECORD_SILENT:
+        return SCI_CB_NOT_OPERATIONAL;
+    case RSM_RECORD_ANSWERS:
+        return SCI_CB_OPERATIONAL;
     case RSM_RECORD_LOST:
     case RSM_RECORD_OVERFLOW:
         break;

@@ -12,7 +12,7 @@
 enum {
     RIGHTS = RSM_RIGHT_READ | RSM_RIGHT_WRITE,
     CONNECT_FLAGS = SCI_FLAG_USE_CALLBACK | SCI_FLAG_ASYNCHRONOUS_CONNECT | SCI_FLAG_BROADCAST |
-                    SCI_FLAG_DMA_GLOBAL,
+                    SCI_FLAG_DMA_GLOBAL | RSM_SCI_FLAG_CONNECT_WAIT,
 };
 
 static void drop_connection(struct sisci_connection *connection)
@@ -231,7 +231,8 @@ static sci_error_t check_wanted(const struct wanted *wanted)
     bool calls_back = (wanted->flags & SCI_FLAG_USE_CALLBACK) != 0;
     if (calls_back && wanted->callback == NULL)
         return SCI_ERR_ILLEGAL_PARAMETER;
-    if (!calls_back && (wanted->flags & SCI_FLAG_ASYNCHRONOUS_CONNECT) != 0)
+    if ((wanted->flags & SCI_FLAG_ASYNCHRONOUS_CONNECT) != 0 &&
+        (!calls_back || (wanted->flags & RSM_SCI_FLAG_CONNECT_WAIT) != 0))
         return SCI_ERR_ILLEGAL_FLAG;
     if ((wanted->flags & SCI_FLAG_BROADCAST) != 0)
         return wanted->node == DIS_BROADCAST_NODEID_GROUP_ALL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_NODEID;
@@ -324,23 +325,35 @@ static sci_error_t connect_segment(struct sisci_object *desc, const struct wante
     return make_handle(desc, connection, calls_back, handle);
 }
 
+static sci_error_t try_to_connect(sci_desc_t sd, const struct wanted *wanted,
+                                  sci_remote_segment_t *handle)
+{
+    RSM_UNCANCELLABLE;
+    sci_error_t error = SCI_ERR_OK;
+    struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &error);
+    if (desc == NULL)
+        return error;
+    error = connect_segment(desc, wanted, handle);
+    sisci_drop(desc);
+    return error;
+}
+
 SISCI_API(void, SCIConnectSegment)
 (sci_desc_t sd, sci_remote_segment_t *segment, unsigned int nodeId, unsigned int segmentId,
  unsigned int localAdapterNo, sci_cb_remote_segment_t callback, void *callbackArg,
  unsigned int timeout, unsigned int flags, sci_error_t *error)
 {
-    RSM_UNCANCELLABLE;
+    RSM_CANCEL_DEFERRED;
     const struct wanted wanted = {nodeId, segmentId, localAdapterNo, callback, callbackArg, flags};
+    struct sisci_patience patience = sisci_patience(flags, timeout);
     sci_remote_segment_t made = NULL;
     sci_error_t result = sisci_check(flags, CONNECT_FLAGS);
-    (void)timeout; /* the daemons answer at once */
     if (result == SCI_ERR_OK)
         result = segment == NULL ? SCI_ERR_ILLEGAL_PARAMETER : check_wanted(&wanted);
-    struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &result);
-    if (desc != NULL) {
-        result = connect_segment(desc, &wanted, &made);
-        sisci_drop(desc);
-    }
+    if (result == SCI_ERR_OK)
+        do
+            result = try_to_connect(sd, &wanted, &made);
+        while (sisci_patience_lasts(&patience, &result));
     if (segment != NULL)
         *segment = result == SCI_ERR_OK ? made : NULL;
     sisci_report(error, result);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "object.h"
 
+#include <poll.h>
 #include <pthread.h>
 
 #include "base/cancel.h"
@@ -8,7 +9,9 @@
 #include "sisci_api.h"
 
 enum {
-    SLICE_MS = 100, /* between two looks whether the thread has been cancelled */
+    SLICE_MS = 100,           /* between two looks whether the thread has been cancelled */
+    CONNECT_PAUSE_MIN_MS = 1, /* doubled with each attempt */
+    CONNECT_PAUSE_MAX_MS = 100,
 };
 
 /* The core has cancellation points where it holds locks. */
@@ -51,4 +54,29 @@ enum rsm_status sisci_wait(struct sisci_object *held, unsigned timeout, sisci_at
     status = wait_in_slices(timeout, attempt, argument);
     pthread_cleanup_pop(0);
     return status;
+}
+
+/* ------------------------------------------------------------------ connects that wait */
+
+struct sisci_patience sisci_patience(unsigned flags, unsigned timeout)
+{
+    struct sisci_patience patience = {.end = INT64_MIN, .pause_ms = CONNECT_PAUSE_MIN_MS};
+    if ((flags & RSM_SCI_FLAG_CONNECT_WAIT) != 0 && timeout != 0)
+        patience.end = rsm_deadline(timeout == SCI_INFINITE_TIMEOUT ? -1 : (int64_t)timeout);
+    return patience;
+}
+
+bool sisci_patience_lasts(struct sisci_patience *patience, sci_error_t *error)
+{
+    if (*error != SCI_ERR_NO_SUCH_SEGMENT || patience->end == INT64_MIN)
+        return false;
+    int left = rsm_deadline_left_ms(patience->end);
+    if (left == 0) {
+        *error = SCI_ERR_TIMEOUT;
+        return false;
+    }
+    (void)poll(NULL, 0, left > 0 && left < patience->pause_ms ? left : patience->pause_ms);
+    if (patience->pause_ms < CONNECT_PAUSE_MAX_MS)
+        patience->pause_ms *= 2;
+    return true;
 }

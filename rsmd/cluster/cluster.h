@@ -37,6 +37,9 @@ struct rsmd_cluster_user {
     bool (*in_use)(void *context, uint32_t node);
     /** The link that rsmd_cluster_need() has asked for can be used, or cannot be made. */
     void (*needed)(void *context, uint32_t node, bool made);
+    /** The other end has not answered for half of the peer time-out, or answers again. Comes only
+     *  between up() and down(), and alternates from true. NULL: not of interest. */
+    void (*silent)(void *context, uint32_t node, bool silent);
 };
 
 /** The answer of rsmd_cluster_need(). */

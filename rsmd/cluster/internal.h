@@ -236,6 +236,7 @@ struct rsmd_link {
     struct rsmd_tcp *calling;
     struct rsmd_tcp *rival;
     bool up_reported; /* up() was called */
+    bool silent;      /* the other end does not answer, which was reported */
     bool neighbour;
     struct event *retry;
     struct resolution *resolution;   /* look-up of the name */
@@ -377,6 +378,8 @@ void rsmd_link_adopt(struct rsmd_link *link, struct rsmd_tcp *conn);
 void rsmd_link_proceed(struct rsmd_link *link);
 /** Whether this end has another connection with the same daemon, which is up or about to be. */
 bool rsmd_link_has_other(const struct rsmd_link *link, const struct rsmd_tcp *conn);
+/** The other end of the connection that is up has not answered for long, or answers. */
+void rsmd_link_set_silent(struct rsmd_link *link, bool silent);
 /** A PONG came on the connection that is up. */
 void rsmd_link_answered(struct rsmd_link *link);
 /** A connection of the link is over. Called by the reaper. */

@@ -296,6 +296,16 @@ void rsmd_link_answered(struct rsmd_link *link)
     rsmd_tcp_refuse(link->rival, RSM_ST_BUSY, why);
 }
 
+void rsmd_link_set_silent(struct rsmd_link *link, bool silent)
+{
+    const struct rsmd_cluster_user *user = &link->cluster->user;
+    if (link->silent == silent || !link->up_reported)
+        return;
+    link->silent = silent;
+    if (user->silent != NULL)
+        user->silent(user->context, link->node->id, silent);
+}
+
 void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
     struct rsmd_cluster *cluster = link->cluster;
@@ -318,7 +328,7 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn)
     if (rsm_clock_ms() - conn->up_since >= RSMD_STEADY_MS)
         link->failures = 0;
     if (link->up_reported) {
-        link->up_reported = false;
+        link->up_reported = link->silent = false;
         if (rsmd_bucket_take(&link->log, rsm_clock_ms(), &dropped))
             rsm_log_info("link to node %u is %s", (unsigned)link->node->id,
                          conn->unused ? "closed: it was not in use" : "down");
@@ -351,8 +361,11 @@ void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf)
                (conn->caller || now - conn->answered_at >= 2 * pause)) {
         rsmd_tcp_ping(conn);
     }
-    if (conn->phase == RSMD_PHASE_UP)
-        rsmd_demand_tick(link, now);
+    if (conn->phase != RSMD_PHASE_UP)
+        return;
+    if (now - conn->answered_at >= timeout / 2)
+        rsmd_link_set_silent(link, true);
+    rsmd_demand_tick(link, now);
 }
 
 /* ------------------------------------------------------------------ begin and end */

@@ -344,11 +344,17 @@ void rsmd_tcp_begin(struct rsmd_tcp *conn)
     rsmd_stream_resume(conn->stream);
 }
 
+static void answered(struct rsmd_tcp *conn)
+{
+    conn->answered_at = rsm_clock_ms();
+    rsmd_link_set_silent(conn->link, false);
+}
+
 /* A PING whose sender has got the last PONG is as good as a PONG: both directions work. */
 static void take_ping(struct rsmd_tcp *conn, const struct rsm_cluster_ping *ping)
 {
     if (ping->answered != 0 && ping->answered == conn->last_ping)
-        conn->answered_at = rsm_clock_ms();
+        answered(conn);
     conn->last_ping = ping->number;
     send_pong(conn);
 }
@@ -360,7 +366,7 @@ static void take_pong(struct rsmd_tcp *conn, uint64_t number)
         return;
     }
     conn->answered = number;
-    conn->answered_at = rsm_clock_ms();
+    answered(conn);
     rsmd_link_answered(conn->link);
 }
 

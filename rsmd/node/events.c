@@ -91,6 +91,8 @@ static enum rsm_status begin_records(const struct rsmd_call *call,
     enum rsm_status status = rsmd_records_begin(account_of(call, handle), records_of(handle));
     if (status != RSM_ST_OK || !first || import == NULL)
         return status;
+    if (import->importer.silent && !import->aborted)
+        rsmd_record_to_importer(call->node, &import->importer, RSM_RECORD_SILENT);
     if (import->asked_to_leave)
         rsmd_record_to_importer(call->node, &import->importer, RSM_RECORD_UNAVAILABLE);
     if (import->aborted)

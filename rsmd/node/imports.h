@@ -49,6 +49,7 @@ struct rsmd_importer {
     struct rsmd_controller *controller; /* the segment's */
     bool attached;                /* it shares the segment as its exporter does (segment_ids.h) */
     struct rsmd_mailbox *records; /* NULL: it keeps none */
+    bool silent;                  /* the node at the other end does not answer, for now */
     struct rsmd_grant *grant;     /* NULL: aborted, or the export is on another host */
     UT_hash_handle hh;            /* by id */
 };

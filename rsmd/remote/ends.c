@@ -76,7 +76,7 @@ static bool go_on(struct rsmd_node *node, struct rsmd_remote *remote, int64_t un
         if (carrier->proceed != NULL)
             carrier->proceed(carrier->context, remote->node);
     }
-    return cut_some(node, remote, until) &&
+    return cut_some(node, remote, until) && rsmd_silence_note(node, remote, until) &&
            (!remote->reporting || report_some(node, remote, until)) &&
            rsmd_parked_serve(remote, until);
 }
@@ -91,7 +91,7 @@ static void go_on_in(const struct rsmd_node *node, int ms)
 static bool is_urgent(const struct rsmd_remote *remote)
 {
     return remote->doomed_imports != NULL || remote->doomed_importers != NULL ||
-           (!remote->reporting && remote->parked_due > 0);
+           !rsmd_silence_is_noted(remote) || (!remote->reporting && remote->parked_due > 0);
 }
 
 /* Do one slice. Reports may have to wait until the link keeps up. */
@@ -135,7 +135,7 @@ void rsmd_ends_leave(struct rsmd_node *node, struct rsmd_remote *remote)
     for (import = remote->imports; import != NULL; import = import->hh.next)
         rsmd_generation_table_advance(node->generation_table, import->import.importer.slot);
     remote->leaving = true;
-    remote->reporting = false;
+    remote->silent = remote->reporting = false;
     remote->reported = NULL;
     begin(node, remote, rsmd_slice_end(node));
 }

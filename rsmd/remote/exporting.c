@@ -33,6 +33,7 @@ static void free_importer(struct rsmd_node *node, struct rsmd_remote_importer *i
     if (importer->overdue != NULL)
         event_free(importer->overdue);
     rsmd_relay_free(&importer->relay);
+    rsmd_silence_pass_importer(importer);
     DL_DELETE(importer->remote->importers, importer);
     rsmd_importer_leave(node, &importer->importer);
     free(importer);

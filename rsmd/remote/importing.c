@@ -246,6 +246,7 @@ struct rsmd_remote_import *rsmd_remote_import(const struct rsmd_remote *remote, 
 static void part(struct rsmd_remote_import *import)
 {
     rsmd_relay_free(&import->relay);
+    rsmd_silence_pass_import(import);
     HASH_DELETE(hh, import->remote->imports, import);
     import->remote = NULL;
     import->exported.id = 0;

@@ -78,6 +78,9 @@ struct rsmd_remote {
     unsigned parked_count;
     unsigned parked_due; /* of these: no longer, because the link is there, or cannot be made */
     bool parked_made;
+    bool silent;                             /* it does not answer, for now ... ... */
+    struct rsmd_remote_import *noted_import; /* ... which is noted for the connections ... ... */
+    struct rsmd_remote_importer *noted_importer; /* ... of either side, from these on */
     bool leaving; /* the link has gone down, and not all connections have ended */
     struct rsmd_remote_importer *doomed_importers; /* connections to be cut in slices ... ... */
     struct rsmd_remote_import *doomed_imports;     /* ... of either side */
@@ -136,6 +139,14 @@ enum rsm_status rsmd_remote_await(struct rsmd_call *call, uint32_t id); /* of ho
 void rsmd_unpark(struct rsmd_forward *forward);
 /** Serve some requests whose wait is over. True: all of them. */
 bool rsmd_parked_serve(struct rsmd_remote *remote, int64_t until);
+
+/* silence.c */
+/** Note for some connections whether the node answers. True: for all of them. */
+bool rsmd_silence_note(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until);
+bool rsmd_silence_is_noted(const struct rsmd_remote *remote);
+/** A connection is about to be freed. */
+void rsmd_silence_pass_import(struct rsmd_remote_import *import);
+void rsmd_silence_pass_importer(struct rsmd_remote_importer *importer);
 
 /* ends.c: the end of all connections with a node. */
 bool rsmd_ends_init(struct rsmd_node *node);

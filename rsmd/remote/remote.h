@@ -61,5 +61,9 @@ bool rsmd_remote_in_use(void *context, uint32_t id);
 /** A link that was needed can be used, or cannot be made. */
 void rsmd_remote_needed(void *context, uint32_t id, bool made);
 
+/** The node does not answer, for now, or answers again: note it in the records of all connections
+ *  with it. */
+void rsmd_remote_silent(void *context, uint32_t id, bool silent);
+
 /** Forget what an ending client has forwarded: it will not be answered. */
 void rsmd_remote_abandon(struct rsmd_client *client);

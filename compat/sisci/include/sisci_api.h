@@ -62,6 +62,9 @@
 #define SCI_FLAG_NOTIFY           0x2u
 /* Remote segments */
 #define SCI_FLAG_ASYNCHRONOUS_CONNECT 0x10u
+/* Of librsm, and of no other library: functions that connect wait until there is something to
+ * connect to, or their timeout is over. */
+#define RSM_SCI_FLAG_CONNECT_WAIT 0x40000000u
 /* Maps */
 #define SCI_FLAG_FIXED_MAP_ADDR                   0x1u
 #define SCI_FLAG_READONLY_MAP                     0x2u
@@ -388,8 +391,9 @@ void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned
 
 /**
  * Wait for the next event of a segment's connections: SCI_CB_CONNECT for each, and when it ends one
- * of SCI_CB_DISCONNECT and SCI_CB_LOST. Events are kept from when it becomes available. A
- * cancellation point; signals do not end it.
+ * of SCI_CB_DISCONNECT and SCI_CB_LOST. Between them SCI_CB_NOT_OPERATIONAL: the importer's host
+ * does not answer, for now; and SCI_CB_OPERATIONAL: it does again. Events are kept from when it
+ * becomes available. A cancellation point; signals do not end it.
  * @param sourceNodeId    receives the importer's node; may be NULL.
  * @param localAdapterNo  receives 0; may be NULL.
  * @param timeout         milliseconds; 0: only look; SCI_INFINITE_TIMEOUT.
@@ -410,19 +414,23 @@ sci_segment_cb_reason_t SCIWaitForLocalSegmentEvent(sci_local_segment_t segment,
 /**
  * Connect to a segment of a node, this one and this process included. Each success is a connection
  * of its own.
- * @param timeout   is not used: the segment is available, or it is not.
+ * @param timeout   milliseconds, or SCI_INFINITE_TIMEOUT; used with RSM_SCI_FLAG_CONNECT_WAIT
+ *                  alone. Without it the segment is available, or it is not.
  * @param callback  called for events if SCI_FLAG_USE_CALLBACK is given; first with
  *                  SCI_CB_OPERATIONAL.
  * @param flags     SCI_FLAG_USE_CALLBACK; with it SCI_FLAG_ASYNCHRONOUS_CONNECT: return at once,
  *                  and report the outcome by the callback, SCI_CB_OPERATIONAL or SCI_CB_LOST with
- *                  the error; SCI_FLAG_DMA_GLOBAL, which changes nothing. SCI_FLAG_BROADCAST, with
+ *                  the error; SCI_FLAG_DMA_GLOBAL, which changes nothing.
+ *                  RSM_SCI_FLAG_CONNECT_WAIT, not with the second: wait until the segment is
+ *                  available; a cancellation point. SCI_FLAG_BROADCAST, with
  *                  DIS_BROADCAST_NODEID_GROUP_ALL as @p nodeId, else SCI_ERR_ILLEGAL_NODEID: to
  *                  the members of the group @p segmentId, those of now and of later. The size is
  *                  that of the first one. What is written lands in each member's copy; reads see
  *                  what this connection has written. A member that is lost ends nothing: a
  *                  sequence reports it once.
  * @param error     also SCI_ERR_NO_SUCH_SEGMENT: not available, or the node does not answer;
- *                  SCI_ERR_NO_SUCH_NODEID, SCI_ERR_CONNECTION_REFUSED.
+ *                  SCI_ERR_NO_SUCH_NODEID, SCI_ERR_CONNECTION_REFUSED; SCI_ERR_TIMEOUT instead of
+ *                  the first with RSM_SCI_FLAG_CONNECT_WAIT.
  */
 void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment, unsigned int nodeId,
                        unsigned int segmentId, unsigned int localAdapterNo,
@@ -441,7 +449,8 @@ unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment);
 
 /**
  * Wait for the next event of a connection: SCI_CB_DISCONNECT, the owner asks to leave; SCI_CB_LOST,
- * the segment or its owner has gone. A cancellation point; signals do not end it.
+ * the segment or its owner has gone; SCI_CB_NOT_OPERATIONAL: the owner's host does not answer, for
+ * now; SCI_CB_OPERATIONAL: it does again. A cancellation point; signals do not end it.
  * @param status   receives SCI_ERR_OK; may be NULL.
  * @param timeout  as of SCIWaitForLocalSegmentEvent(), and so are flags and errors.
  */
@@ -787,10 +796,10 @@ void SCIWaitForInterrupt(sci_local_interrupt_t interrupt, unsigned int timeout, 
 
 /**
  * Find an interrupt of a node.
- * @param timeout  is not used: the interrupt is there, or it is not.
- * @param flags    0 or SCI_FLAG_COUNTING_INT, which changes nothing.
+ * @param timeout  as for SCIConnectSegment(), with RSM_SCI_FLAG_CONNECT_WAIT alone.
+ * @param flags    SCI_FLAG_COUNTING_INT, which changes nothing; RSM_SCI_FLAG_CONNECT_WAIT.
  * @param error    also SCI_ERR_NO_SUCH_INTNO: not there, or the node does not answer;
- *                 SCI_ERR_NO_SUCH_NODEID, SCI_ERR_CONNECTION_REFUSED.
+ *                 SCI_ERR_NO_SUCH_NODEID, SCI_ERR_CONNECTION_REFUSED; SCI_ERR_TIMEOUT.
  */
 void SCIConnectInterrupt(sci_desc_t sd, sci_remote_interrupt_t *interrupt, unsigned int nodeId,
                          unsigned int localAdapterNo, unsigned int interruptNo,
@@ -820,7 +829,7 @@ void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data, u
                              unsigned int timeout, unsigned int flags, sci_error_t *error);
 
 /**
- * As SCIConnectInterrupt(), without its flag. With SCI_FLAG_BROADCAST and @p nodeId
+ * As SCIConnectInterrupt(), without SCI_FLAG_COUNTING_INT. With SCI_FLAG_BROADCAST and @p nodeId
  * DIS_BROADCAST_NODEID_GROUP_ALL: to all interrupts with the number on the local node and on those
  * that the adapter reaches, now or later. SCI_ERR_NO_SUCH_INTNO: there are none;
  * SCI_ERR_ILLEGAL_NODEID: the flag with another node.

@@ -83,6 +83,7 @@ static void on_down(void *context, uint32_t node)
     assert_false(side->in_call);
     assert_int_not_equal(side_state(side, node), RSMD_LINK_UP);
     side->downs++;
+    side->silent = false;
 }
 
 static void on_message(void *context, uint32_t node, const struct rsm_cluster_msg *msg)
@@ -118,6 +119,16 @@ static void on_needed(void *context, uint32_t node, bool made)
     *(made ? &side->made : &side->unmade) += 1;
 }
 
+static void on_silent(void *context, uint32_t node, bool silent)
+{
+    struct side *side = context;
+    assert_false(side->in_call);
+    assert_int_equal(side_state(side, node), RSMD_LINK_UP);
+    assert_int_not_equal(silent, side->silent);
+    side->silent = silent;
+    side->silences += silent;
+}
+
 void side_configure(struct side *side, uint32_t node, uint32_t count, const char *more)
 {
     char text[16384];
@@ -136,8 +147,8 @@ void side_configure(struct side *side, uint32_t node, uint32_t count, const char
 void side_start(struct side *side, const char *munge)
 {
     char why[256];
-    const struct rsmd_cluster_user user = {side,    on_up,   on_down,  on_message,
-                                           is_busy, is_used, on_needed};
+    const struct rsmd_cluster_user user = {side,    on_up,   on_down,   on_message,
+                                           is_busy, is_used, on_needed, on_silent};
     side->in_call = true;
     side->cluster = rsmd_cluster_start(base, &side->conf, side->node, &user,
                                        munge != NULL ? munge : RSMD_MUNGE_LIBRARY, why, sizeof why);

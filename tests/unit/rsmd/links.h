@@ -26,6 +26,8 @@ struct side {
     bool busy;             /* with the end of the former link */
     bool used;             /* a link on demand is in use */
     unsigned made, unmade; /* told: a link that was needed can be used, or cannot be made */
+    unsigned silences;     /* told: the other end does not answer for now ... ... */
+    bool silent;           /* ... and has not been told to do so again */
 };
 
 /** The loop, and addresses nobody else uses. Setup and teardown of each test. */

@@ -161,10 +161,33 @@ LINK_TEST(a_peer_that_does_not_answer_is_noticed)
     AWAIT(two.ups == 1);
     int64_t up = rsm_clock_ms();
     AWAIT(two.downs == 1);
+    assert_int_equal(two.silences, 1); /* which was told before */
     /* Not before its time; the upper bound is for a machine with much else to do. */
     assert_in_range(rsm_clock_ms() - up, LINKS_TIMEOUT_MS / 2, LINKS_WAIT_MS);
     assert_non_null(strstr(side_text(&two, 1), "node 1 has not answered node 2"));
     raw_expect_closed(fd);
+    side_stop(&two);
+}
+
+LINK_TEST(a_peer_that_answers_late_was_silent)
+{
+    struct side two;
+    struct rsm_cluster_msg msg;
+    side_run(&two, 2, 2);
+    int fd = raw_link(&two, 1, 99);
+    AWAIT(two.ups == 1);
+    for (unsigned i = 1; i <= 2; i++) {
+        AWAIT(two.silent);
+        assert_int_equal(two.silences, i);
+        assert_true(raw_next_of(fd, RSM_CLUSTER_PING, &msg));
+        msg.type = RSM_CLUSTER_PONG;
+        raw_send(fd, &msg);
+        AWAIT(!two.silent);
+    }
+    assert_int_equal(two.downs, 0);
+    AWAIT(two.downs == 1);
+    assert_int_equal(two.silences, 3);
+    close(fd);
     side_stop(&two);
 }
 

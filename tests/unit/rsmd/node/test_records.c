@@ -137,6 +137,46 @@ TEST(importers_of_other_hosts_are_told_apart)
     expect_exporters(RSM_RECORD_LOST, 2, connection);
 }
 
+/* Whoever connects during the silence learns nothing of it, nor of its end. */
+TEST(a_node_that_does_not_answer_for_now)
+{
+    assert_int_equal(open_records(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id), RSM_ST_OK);
+    uint32_t connection = connect_one(&importer);
+    uint32_t import = importer.reply.u.import_connect_reply.import;
+    expect_exporters(RSM_RECORD_CONNECTED, 2, connection);
+    assert_int_equal(open_records(&importer, RSM_EVENT_IMPORT_RECORDS, import), RSM_ST_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        rsmd_remote_silent(&hosts.node[1], 2, true);
+        rsmd_remote_silent(&hosts.node[2], 1, true);
+        expect_exporters(RSM_RECORD_SILENT, 2, connection);
+        expect_importers(import, RSM_RECORD_SILENT);
+        uint32_t other = connect_one(&importer);
+        uint32_t second = importer.reply.u.import_connect_reply.import;
+        expect_exporters(RSM_RECORD_CONNECTED, 2, other);
+        rsmd_remote_silent(&hosts.node[1], 2, false);
+        rsmd_remote_silent(&hosts.node[2], 1, false);
+        expect_exporters(RSM_RECORD_ANSWERS, 2, connection);
+        expect_importers(import, RSM_RECORD_ANSWERS);
+        disconnect_one(&importer, second);
+        expect_exporters(RSM_RECORD_DISCONNECTED, 2, other);
+    }
+    /* Who asks later gets it, too. In the end the link goes. */
+    (void)connect_one(&importer);
+    uint32_t late = importer.reply.u.import_connect_reply.import;
+    rsmd_remote_silent(&hosts.node[2], 1, true);
+    expect_importers(import, RSM_RECORD_SILENT);
+    assert_int_equal(open_records(&importer, RSM_EVENT_IMPORT_RECORDS, late), RSM_ST_OK);
+    expect_importers(late, RSM_RECORD_SILENT);
+    disconnect_one(&importer, late);
+    while (fetch(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id)->count > 0)
+        continue;
+    link_down(1, 2);
+    expect_importers(import, RSM_RECORD_LOST);
+    expect_exporters(RSM_RECORD_LOST, 2, connection);
+    rsmd_remote_silent(&hosts.node[2], 1, false);
+    assert_int_equal(fetch(&importer, RSM_EVENT_IMPORT_RECORDS, import)->count, 0);
+}
+
 TEST(importers_learn_what_their_exporter_does)
 {
     struct rsm_msg msg = {

@@ -102,6 +102,40 @@ TEST(a_link_goes)
     judge("a link that goes");
 }
 
+/* Nothing ends. Half of the connections go while it is being noted. */
+TEST(a_node_is_silent)
+{
+    struct rsm_msg open = {.type = RSM_MSG_EVENT_OPEN,
+                           .u.event_open = {.end = RSM_EVENT_EXPORT_RECORDS, .id = export_id}};
+    assert_int_equal(ask(&exporter, &open), RSM_ST_OK);
+    connect_many(MANY);
+    longest = 0;
+    for (uint32_t id = 1; id <= 2; id++) {
+        int64_t begun = rsmd_processor_ns();
+        rsmd_remote_silent(&hosts.node[id], 3 - id, true);
+        noted(begun);
+        assert_false(rsmd_silence_is_noted(rsmd_remote_of(&hosts.node[id], 3 - id)));
+    }
+    for (unsigned i = 0; i < HALF; i++) {
+        struct rsm_msg msg = {.type = RSM_MSG_IMPORT_DISCONNECT,
+                              .u.import_disconnect.import = made[i].import};
+        assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
+    }
+    while (deliver())
+        continue;
+    for (uint32_t id = 1; id <= 2; id++)
+        while (!rsmd_silence_is_noted(rsmd_remote_of(&hosts.node[id], 3 - id))) {
+            int64_t begun = rsmd_processor_ns();
+            event_base_loop(hosts.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+            noted(begun);
+        }
+    const struct rsmd_importer *one;
+    for (one = hosts.node[1].importers; one != NULL; one = one->hh.next)
+        assert_true(one->silent);
+    assert_int_equal(HASH_COUNT(hosts.node[1].importers), MANY - HALF);
+    judge("a node is silent");
+}
+
 /* Without a carrier that waits, and with a process that goes meanwhile. HALF is more than one slice
  * ends on a fast machine. */
 TEST(a_link_comes_up_again_meanwhile)
