@@ -25,7 +25,7 @@ const struct gauge *const gauges[GAUGES] = {
     &gauge_publish,    &gauge_connect,       &gauge_map,
     &gauge_setup,      &gauge_sci_memcpy,    &gauge_sci_memcpy_read,
     &gauge_sci_store,  &gauge_sci_trigger,   &gauge_sci_callback,
-    &gauge_sci_dma,    &gauge_sci_dma_queue,
+    &gauge_sci_dma,    &gauge_sci_dma_start, &gauge_sci_dma_queue,
 };
 
 unsigned gauge_window(size_t bytes)
