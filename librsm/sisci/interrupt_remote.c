@@ -113,7 +113,7 @@ static sci_error_t connect_interrupt(sci_desc_t sd, enum sisci_kind kind, unsign
                             .adapter = adapter,
                             .number = number,
                             .group = (flags & SCI_FLAG_BROADCAST) != 0};
-    struct sisci_patience patience = sisci_patience(flags, timeout);
+    struct sisci_connect_limit limit = sisci_connect_limit(flags, timeout);
     if (handle != NULL)
         *handle = NULL;
     sci_error_t error = sisci_check(flags, known | RSM_SCI_FLAG_CONNECT_WAIT);
@@ -123,7 +123,7 @@ static sci_error_t connect_interrupt(sci_desc_t sd, enum sisci_kind kind, unsign
         return error;
     do
         error = try_to_connect(sd, &wanted, handle);
-    while (sisci_patience_lasts(&patience, &error));
+    while (sisci_connect_again(&limit, &error));
     return error;
 }
 

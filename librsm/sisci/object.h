@@ -166,19 +166,19 @@ typedef enum rsm_status (*sisci_attempt)(void *argument, int timeout_ms);
 enum rsm_status sisci_wait(struct sisci_object *held, unsigned timeout, sisci_attempt attempt,
                            void *argument);
 
-/** How long a function tries to connect; begin by sisci_patience(). */
-struct sisci_patience {
+/** How long a function tries to connect; begin by sisci_connect_limit(). */
+struct sisci_connect_limit {
     int64_t end; /**< rsm_deadline(); INT64_MIN: it tries once */
     int pause_ms;
 };
 
 /** That of a function with these flags and this timeout in milliseconds: without
  *  RSM_SCI_FLAG_CONNECT_WAIT it tries once. */
-struct sisci_patience sisci_patience(unsigned flags, unsigned timeout);
+struct sisci_connect_limit sisci_connect_limit(unsigned flags, unsigned timeout);
 
 /**
  * Whether to try once more, after a pause, which is a cancellation point: the caller holds nothing.
- * @param error of the last attempt. SCI_ERR_NO_SUCH_SEGMENT becomes SCI_ERR_TIMEOUT when the time is
- *              over; other errors stay.
+ * @param error of the last attempt. SCI_ERR_NO_SUCH_SEGMENT becomes SCI_ERR_TIMEOUT when the time
+ *              is over; other errors stay.
  */
-bool sisci_patience_lasts(struct sisci_patience *patience, sci_error_t *error);
+bool sisci_connect_again(struct sisci_connect_limit *limit, sci_error_t *error);

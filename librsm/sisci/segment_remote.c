@@ -345,7 +345,7 @@ SISCI_API(void, SCIConnectSegment)
 {
     RSM_CANCEL_DEFERRED;
     const struct wanted wanted = {nodeId, segmentId, localAdapterNo, callback, callbackArg, flags};
-    struct sisci_patience patience = sisci_patience(flags, timeout);
+    struct sisci_connect_limit limit = sisci_connect_limit(flags, timeout);
     sci_remote_segment_t made = NULL;
     sci_error_t result = sisci_check(flags, CONNECT_FLAGS);
     if (result == SCI_ERR_OK)
@@ -353,7 +353,7 @@ SISCI_API(void, SCIConnectSegment)
     if (result == SCI_ERR_OK)
         do
             result = try_to_connect(sd, &wanted, &made);
-        while (sisci_patience_lasts(&patience, &result));
+        while (sisci_connect_again(&limit, &result));
     if (segment != NULL)
         *segment = result == SCI_ERR_OK ? made : NULL;
     sisci_report(error, result);

@@ -58,25 +58,25 @@ enum rsm_status sisci_wait(struct sisci_object *held, unsigned timeout, sisci_at
 
 /* ------------------------------------------------------------------ connects that wait */
 
-struct sisci_patience sisci_patience(unsigned flags, unsigned timeout)
+struct sisci_connect_limit sisci_connect_limit(unsigned flags, unsigned timeout)
 {
-    struct sisci_patience patience = {.end = INT64_MIN, .pause_ms = CONNECT_PAUSE_MIN_MS};
+    struct sisci_connect_limit limit = {.end = INT64_MIN, .pause_ms = CONNECT_PAUSE_MIN_MS};
     if ((flags & RSM_SCI_FLAG_CONNECT_WAIT) != 0 && timeout != 0)
-        patience.end = rsm_deadline(timeout == SCI_INFINITE_TIMEOUT ? -1 : (int64_t)timeout);
-    return patience;
+        limit.end = rsm_deadline(timeout == SCI_INFINITE_TIMEOUT ? -1 : (int64_t)timeout);
+    return limit;
 }
 
-bool sisci_patience_lasts(struct sisci_patience *patience, sci_error_t *error)
+bool sisci_connect_again(struct sisci_connect_limit *limit, sci_error_t *error)
 {
-    if (*error != SCI_ERR_NO_SUCH_SEGMENT || patience->end == INT64_MIN)
+    if (*error != SCI_ERR_NO_SUCH_SEGMENT || limit->end == INT64_MIN)
         return false;
-    int left = rsm_deadline_left_ms(patience->end);
+    int left = rsm_deadline_left_ms(limit->end);
     if (left == 0) {
         *error = SCI_ERR_TIMEOUT;
         return false;
     }
-    (void)poll(NULL, 0, left > 0 && left < patience->pause_ms ? left : patience->pause_ms);
-    if (patience->pause_ms < CONNECT_PAUSE_MAX_MS)
-        patience->pause_ms *= 2;
+    (void)poll(NULL, 0, left > 0 && left < limit->pause_ms ? left : limit->pause_ms);
+    if (limit->pause_ms < CONNECT_PAUSE_MAX_MS)
+        limit->pause_ms *= 2;
     return true;
 }

@@ -6,9 +6,9 @@
 #include "party.h"
 #include "process.h"
 
-enum { ID = PARTY_ID, LENGTH = PARTY_PAGE, PATIENCE_MS = 30000 };
+enum { ID = PARTY_ID, LENGTH = PARTY_PAGE, WAIT_MS = 30000 };
 
-#define CONFIGURATION "[controller sci0]\ntransport = tcp\n[limits]\npeer-timeout-ms = 4000\n"
+#define CONFIGURATION "[controller sci0]\ntransport = tcp\n[limits]\npeer-timeout-ms = 12000\n"
 
 static sci_desc_t desc;
 static sci_local_segment_t own;
@@ -37,7 +37,7 @@ static int connect_one(void *bytes)
     const struct order *order = bytes;
     sci_error_t error;
     sci_map_t map;
-    SCIConnectSegment(desc, &theirs, order->node, ID, 0, NULL, NULL, PATIENCE_MS,
+    SCIConnectSegment(desc, &theirs, order->node, ID, 0, NULL, NULL, WAIT_MS,
                       RSM_SCI_FLAG_CONNECT_WAIT, &error);
     NEED(error == SCI_ERR_OK);
     mapped = SCIMapRemoteSegment(theirs, &map, 0, LENGTH, NULL, 0, &error);
@@ -50,7 +50,7 @@ static int next_local(void *bytes)
     struct order *order = bytes;
     sci_error_t error;
     unsigned node, adapter;
-    order->value = SCIWaitForLocalSegmentEvent(own, &node, &adapter, PATIENCE_MS, 0, &error);
+    order->value = SCIWaitForLocalSegmentEvent(own, &node, &adapter, WAIT_MS, 0, &error);
     order->node = node;
     return (int)error;
 }
@@ -59,7 +59,7 @@ static int next_remote(void *bytes)
 {
     struct order *order = bytes;
     sci_error_t error, status;
-    order->value = SCIWaitForRemoteSegmentEvent(theirs, &status, PATIENCE_MS, 0, &error);
+    order->value = SCIWaitForRemoteSegmentEvent(theirs, &status, WAIT_MS, 0, &error);
     return (int)error;
 }
 

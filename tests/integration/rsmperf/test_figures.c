@@ -194,7 +194,7 @@ RSMPERF_TEST(test_limit_tcp)
 /* Another API's operations, and its own limits. */
 RSMPERF_TEST(test_sisci)
 {
-    enum { SCI_SIZED = 4, SCI_FIXED = 3 };
+    enum { SCI_SIZED = 5, SCI_FIXED = 3 };
     struct json_value *root = run_json(world, geteuid(), "--api sisci --pair 1,2 -s 8,64K -t 5", 0);
     check_figures(root, 2 * SCI_SIZED + SCI_FIXED, true);
     const struct json_value *copy = figure_of(root, "sci-memcpy", 65536);
