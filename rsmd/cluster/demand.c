@@ -4,10 +4,11 @@
  * needs it, by either end, and closed when neither end uses it.
  *
  * An end that has not used its link for link-idle-ms asks the other one by IDLE, and sends nothing
- * for the node until the answer has come. An end that does not use the link either answers that it
- * closes it, and closes it; any other end answers that it uses it. So no message for a node is lost
- * with a link that is closed: a request that comes meanwhile waits, and then takes this link or the
- * next one.
+ * for the node until the answer has come. An end that does not use the link either, and has not
+ * used it for half of that time, answers that it closes it, and closes it; any other end answers
+ * that it uses it. (Half: the two ends were last in use at almost the same time, and would else
+ * take turns in asking too early.) So no message for a node is lost with a link that is closed: a
+ * request that comes meanwhile waits, and then takes this link or the next one.
  */
 #include "cluster/internal.h"
 
@@ -62,7 +63,9 @@ enum rsmd_link_use rsmd_cluster_need(struct rsmd_cluster *cluster, uint32_t node
     struct rsmd_link *link = rsmd_link_to(cluster, node);
     if (link == NULL)
         return RSMD_LINK_UNUSABLE;
-    if (link->up_reported && !link->idle_asked) {
+    /* A connection that is over is reported as down in the next turn of the loop. */
+    bool over = link->up != NULL && link->up->phase != RSMD_PHASE_UP;
+    if (link->up_reported && !link->idle_asked && !over) {
         link->used_at = rsm_clock_ms();
         return RSMD_LINK_USABLE;
     }
@@ -92,6 +95,12 @@ void rsmd_demand_up(struct rsmd_link *link)
     link->used_at = rsm_clock_ms();
     link->idle_asked = false;
     settle(link, true);
+}
+
+void rsmd_demand_closed(struct rsmd_link *link)
+{
+    if (link->up == NULL && rsmd_link_is_due(link))
+        call_now(link);
 }
 
 void rsmd_demand_failed(struct rsmd_link *link)
@@ -145,7 +154,9 @@ static void close_unused(struct rsmd_link *link)
 
 static void take_question(struct rsmd_link *link)
 {
-    bool closes = link->cluster->self.on_demand && !is_in_use(link);
+    int64_t unused_ms = rsm_clock_ms() - link->used_at;
+    bool closes = link->cluster->self.on_demand && !is_in_use(link) &&
+                  unused_ms >= link->cluster->self.conf->link_idle_ms / 2;
     if (say(link, closes ? RSM_CLUSTER_IDLE_CLOSED : RSM_CLUSTER_IDLE_USED) && closes)
         close_unused(link);
 }

@@ -311,6 +311,8 @@ bool rsmd_link_is_due(const struct rsmd_link *link);
 void rsmd_demand_decide(struct rsmd_cluster *cluster);
 /** The link has come up, and that was reported. */
 void rsmd_demand_up(struct rsmd_link *link);
+/** The link has been closed because neither end used it: call at once if it is needed again. */
+void rsmd_demand_closed(struct rsmd_link *link);
 /** An attempt to call has failed. */
 void rsmd_demand_failed(struct rsmd_link *link);
 /** Whether the last attempt has failed, not long ago. */

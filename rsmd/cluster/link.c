@@ -336,7 +336,10 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn)
             cluster->user.down(cluster->user.context, link->node->id);
     }
     rsmd_link_proceed(link);
-    try_again(link);
+    if (conn->unused)
+        rsmd_demand_closed(link);
+    else
+        try_again(link);
 }
 
 void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf)

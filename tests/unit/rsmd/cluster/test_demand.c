@@ -244,16 +244,42 @@ LINK_TEST(what_comes_amid_the_question_waits)
     }
 }
 
+/* What is needed when the connection is over, and before that is reported, takes the next link. */
+LINK_TEST(what_comes_just_behind_the_end_waits)
+{
+    for (unsigned unused = 0; unused < 2; unused++) {
+        run_both(ON_DEMAND);
+        need(&one, 2);
+        AWAIT(one.made == 1 && two.ups == 1);
+        struct rsmd_tcp *conn = rsmd_link_to(one.cluster, 2)->up;
+        conn->unused = unused;
+        rsmd_tcp_end(conn, NULL);
+        assert_int_equal(one.downs, 0);
+        assert_int_equal(need(&one, 2), RSMD_LINK_AWAITED);
+        AWAIT(one.made == 2);
+        assert_int_equal(one.unmade, 0);
+        expect_one_link();
+        stop_both();
+    }
+}
+
 LINK_TEST(the_question_is_answered)
 {
     run(&two, 2, 2, ON_DEMAND);
     AWAIT(two.cluster->listener.socket >= 0);
     int fd = raw_link(&two, 1, 99);
+    struct rsmd_link *link = rsmd_link_to(two.cluster, 1);
+    int64_t half = two.conf.link_idle_ms / 2;
     two.used = true;
+    link->used_at = rsm_clock_ms() - half;
+    ask(fd, RSM_CLUSTER_IDLE_ASKED);
+    assert_int_equal(next_step(fd), RSM_CLUSTER_IDLE_USED);
+    two.used = false;
+    link->used_at = rsm_clock_ms() - half / 2; /* not long ago */
     ask(fd, RSM_CLUSTER_IDLE_ASKED);
     assert_int_equal(next_step(fd), RSM_CLUSTER_IDLE_USED);
     assert_int_equal(two.downs, 0);
-    two.used = false;
+    link->used_at = rsm_clock_ms() - half;
     ask(fd, RSM_CLUSTER_IDLE_ASKED);
     assert_int_equal(next_step(fd), RSM_CLUSTER_IDLE_CLOSED);
     raw_expect_closed(fd);
