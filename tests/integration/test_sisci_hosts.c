@@ -8,12 +8,13 @@
 
 enum { ID = PARTY_ID, LENGTH = PARTY_PAGE, WAIT_MS = 30000 };
 
-#define CONFIGURATION "[controller sci0]\ntransport = tcp\n[limits]\npeer-timeout-ms = 12000\n"
+#define CONFIGURATION "[controller sci0]\ntransport = tcp\n[limits]\npeer-timeout-ms = 4000\n"
 
 static sci_desc_t desc;
 static sci_local_segment_t own;
 static sci_remote_segment_t theirs;
 static volatile uint64_t *mapped;
+static sci_sequence_t sequence;
 
 /* Of the calling process: a segment that is available. */
 static int offer_one(void *unused)
@@ -41,6 +42,10 @@ static int connect_one(void *bytes)
                       RSM_SCI_FLAG_CONNECT_WAIT, &error);
     NEED(error == SCI_ERR_OK);
     mapped = SCIMapRemoteSegment(theirs, &map, 0, LENGTH, NULL, 0, &error);
+    NEED(mapped != NULL);
+    SCICreateMapSequence(map, &sequence, 0, &error);
+    NEED(error == SCI_ERR_OK);
+    SCIStartSequence(sequence, 0, &error);
     return (int)error;
 }
 
@@ -63,13 +68,14 @@ static int next_remote(void *bytes)
     return (int)error;
 }
 
-/* Store .value, with a barrier. */
+/* Store .value; it is there when the sequence is checked. */
 static int store_one(void *bytes)
 {
     const struct order *order = bytes;
+    sci_error_t error;
     mapped[1] = order->value;
-    SCIFlush(NULL, 0);
-    return 0;
+    NEED(SCICheckSequence(sequence, 0, &error) == SCI_SEQ_OK);
+    return (int)error;
 }
 
 static int load_own(void *bytes)
