@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# mapping_engine(target [DEFECT n] [WITHOUT_DECODER] [OLDER_KERNEL]): the mapping engine as a static library; the
+# mapping_engine(target [DEFECTS] [WITHOUT_DECODER] [OLDER_KERNEL]): the mapping engine as a static library; the
 # tests link several. The decoder library is wanted by it alone, and it works without.
 if(NOT RSM_WITH_DECODER STREQUAL "OFF")
     find_package(Zydis QUIET)
@@ -23,7 +23,7 @@ else()
 endif()
 
 function(mapping_engine target)
-    cmake_parse_arguments(E "WITHOUT_DECODER;OLDER_KERNEL" "DEFECT" "" ${ARGN})
+    cmake_parse_arguments(E "DEFECTS;WITHOUT_DECODER;OLDER_KERNEL" "" "" ${ARGN})
     set(decoder ${mapping_decoder})
     set(libraries ${mapping_libraries})
     set(definitions ${mapping_definitions})
@@ -38,8 +38,8 @@ function(mapping_engine target)
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include
                                                 ${PROJECT_SOURCE_DIR}/librsm)
     target_compile_definitions(${target} PUBLIC ${definitions})
-    if(E_DEFECT)
-        target_compile_definitions(${target} PRIVATE RSM_MAPPING_DEFECT=${E_DEFECT})
+    if(E_DEFECTS) # the program says which of those in mapping/defects.h it has
+        target_compile_definitions(${target} PUBLIC RSM_MAPPING_DEFECTS)
     endif()
     if(E_OLDER_KERNEL) # which cannot show a page of the copy write-protected
         target_compile_definitions(${target} PRIVATE MAPPING_OLDER_KERNEL=1)

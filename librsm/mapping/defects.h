@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file Mistakes that can be compiled in, one at a time, so that the tests prove that they would
- *  notice. In the library RSM_MAPPING_DEFECT is not defined and all of this is the constant
- *  false. */
+/** @file Mistakes that an engine of the tests can make, one at a time, so that the tests prove that
+ *  they would notice. In the library RSM_MAPPING_DEFECTS is not defined and all of this is the
+ *  constant false. */
 #pragma once
 
+#include <stdbool.h>
 #include <time.h>
-
-#ifndef RSM_MAPPING_DEFECT
-#define RSM_MAPPING_DEFECT 0
-#endif
 
 enum mapping_defect {
     MAPPING_WHOLE_PAGE = 1,      /* a flush sends the page instead of what changed in it */
@@ -28,7 +25,13 @@ enum mapping_defect {
     MAPPING_AHEAD_STAYS = 15, /* pages read ahead stay beside one that is read for the first time */
 };
 
-#define MAPPING_DEFECT(which) (RSM_MAPPING_DEFECT == (which))
+#ifdef RSM_MAPPING_DEFECTS
+/** The one that the process has, or 0; set before main() begins. */
+extern unsigned rsm_mapping_planted;
+#else
+#define rsm_mapping_planted 0U
+#endif
+#define MAPPING_DEFECT(which) (rsm_mapping_planted == (which))
 
 /** Where the mistake is a race: makes the moment that it needs longer, so that a test meets it
  *  however many processors there are and however busy they are. */

@@ -21,7 +21,6 @@
 
 enum { STEP_MAX_US = 50000, TRIES = 4, TRY_MS = 1500, ATTACKERS = 6 };
 
-static struct daemon daemon_1;
 static pid_t attackers[ATTACKERS];
 
 static int start(void **state)

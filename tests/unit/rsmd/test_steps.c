@@ -18,7 +18,6 @@ enum {
     SHARERS_TRIED = FILES / 3 * 2,
 };
 
-static struct daemon daemon_1;
 static int watcher, exporter, importer;
 static uint32_t ids[LIST_MAX];
 

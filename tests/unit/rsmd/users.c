@@ -4,8 +4,6 @@
 #include "client.h"
 #include "rsm/rsm_common.h"
 
-uint64_t page;
-
 int need_root(void **state)
 {
     page = (uint64_t)sysconf(_SC_PAGESIZE);

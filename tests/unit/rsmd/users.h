@@ -4,12 +4,11 @@
 #define TESTS_RSMD_USERS_H
 
 #include "descriptors.h"
+#include "fixture.h"
 
 enum { GREEDY = 4001, GREEDY_TOO = 4002, MODEST = 4003 };
 
-extern uint64_t page; /* bytes */
-
-/** cmocka group setup: the program is skipped unless root runs it. */
+/** cmocka group setup, of the page size, too: the program is skipped unless root runs it. */
 int need_root(void **state);
 
 /** What follows is done as that user; by be(0) as root again. */

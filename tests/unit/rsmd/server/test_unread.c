@@ -13,7 +13,6 @@ enum {
     TURNS = 700,
 };
 
-static struct daemon daemon_1;
 
 static int set_up(void **state)
 {
