@@ -24,7 +24,7 @@ endif()
 
 # The label `thorough` is of what `./dev test` leaves to `./dev test all`: it takes much of the processors' time, and
 # something much like it runs in `./dev test`.
-set(RSM_THOROUGH "^(unit.pageswap.hammer.(mprotect|user-mode)|conformance.direct.transport_peek(counts|later|sig)|conformance.tcp-tls-direct.D|mapping.defect-(9|11).explore|mapping.explore|mapping.(shm|fake).nobody.(mirror|thread)|mapping.fake.thread-precise|mapping.shm.twin|kills.hosts.peekmap|solaris.rsm-cc-clang)$")
+set(RSM_THOROUGH "^(unit.pageswap.hammer.(mprotect|user-mode)|conformance.direct.transport_peek(counts|later|sig)|conformance.tcp-tls-direct.D|mapping.(shm|fake).nobody.(mirror|thread)|mapping.fake.thread-precise|mapping.shm.twin|kills.hosts.peekmap|solaris.rsm-cc-clang)$")
 
 # What takes longest, in seconds: ctest starts it first where it has no times of a run before, so that nothing long is
 # left for the end.
@@ -32,7 +32,7 @@ set(RSM_COSTS mapping.fake.thread 40 mapping.fake.auto 40 mapping.shm.precise 38
     mapping.fake.no-decoder 36 mapping.fake.nobody 36 mapping.fake.mirror 34 unit.rsmd.cluster.cluster 33 integration.daemon 30 integration.handover 28
     kills.hosts.peekmap 27 integration.rsmperf.ends 27 integration.rsmstat.watch 26
     conformance.wrong.wrong_held_up 24 mapping.fake.precise 23 kills.hosts.peek 23 unit.rsmd.loop 22
-    unit.rsmd.steps 21 soak.short 21 conformance.wrong.wrong_deaf 20 unit.rsmd.crowd 18 mapping.explore 17
+    unit.rsmd.steps 21 soak.short 21 conformance.wrong.wrong_deaf 20 unit.rsmd.crowd 18
     conformance.sisci-two-nodes.X 16 kills.shm 16 integration.links.loss 16 unit.rsmd.node.extents 15
     unit.rsmd.hostile 14 conformance.direct.transport_peekmap 14 model.ntb 14 unit.rsmd.limits 13)
 
