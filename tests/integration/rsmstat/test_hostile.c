@@ -8,7 +8,7 @@
 #include "process.h"
 #include "run.h"
 
-enum { ANSWER_MS = 2000, SNAPSHOT_MS = 10000, SLACK_MS = 4000, LIAR_NODE = 3 };
+enum { ANSWER_MS = 2000, SNAPSHOT_MS = 10000, SLACK_MS = 10000, LIAR_NODE = 3 };
 
 /* ---------------------------------------------------------------- stopped */
 
