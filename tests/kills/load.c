@@ -59,14 +59,14 @@ static int repeat(struct load *load, enum side side, int (*step)(const struct lo
 }
 
 /* The segment, and the one that comes and goes in MOMENT_SWAP. */
-static rsm_memseg_id_t segment_of(const struct load *load)
+rsm_memseg_id_t load_segment(const struct load *load)
 {
     return LOAD_ID + 2 * (uint32_t)load->moment;
 }
 
 static rsm_memseg_id_t swapped_segment_of(const struct load *load)
 {
-    return segment_of(load) + 1;
+    return load_segment(load) + 1;
 }
 
 /* ---------------------------------------------------------------- exporter */
@@ -102,6 +102,11 @@ static int publish(rsm_memseg_export_handle_t handle, rsm_memseg_id_t id)
     return rsm_memseg_export_publish(handle, &id, acl, 2);
 }
 
+int load_publish(const struct load *load)
+{
+    return publish(party_export(0)->handle, load_segment(load));
+}
+
 int load_export_begin(void *bytes)
 {
     const struct load *load = bytes;
@@ -110,7 +115,7 @@ int load_export_begin(void *bytes)
     uint64_t *words = (void *)party_export(0)->memory;
     memset(words, 0, LOAD_HALF);
     fill(words, HALF_WORDS, WORDS, seed_of_process());
-    NEED(publish(party_export(0)->handle, segment_of(load)) == RSM_SUCCESS);
+    NEED(load_publish(load) == RSM_SUCCESS);
     return 0;
 }
 
@@ -136,7 +141,7 @@ static int unpublish_and_publish(const struct load *load)
     int error = rsm_memseg_export_unpublish(handle);
     NEED(own_half_is_intact());
     if (error == RSM_SUCCESS)
-        error = publish(handle, segment_of(load));
+        error = publish(handle, load_segment(load));
     NEED(own_half_is_intact());
     return error;
 }
@@ -196,7 +201,7 @@ static int check_importers_half(enum moment moment)
 {
     const volatile uint64_t *words = (void *)party_export(0)->memory;
     uint64_t last = atomic_load(&stage->attempted), sure = atomic_load(&stage->acknowledged);
-    if (moment == MOMENT_PUT)
+    if (moment == MOMENT_PUT || moment == MOMENT_GROUP)
         for (size_t i = 0; i < HALF_WORDS; i++)
             NEED(words[i] >= sure && words[i] <= last);
     if (moment == MOMENT_FAULT)
@@ -235,11 +240,13 @@ int load_import_begin(void *bytes)
 {
     const struct load *load = bytes;
     struct order order = {.node = load->exporter,
-                          .id = segment_of(load),
+                          .id = load_segment(load),
                           .length = LOAD_LENGTH,
                           .flags = RSM_BARRIER_SEGMENT};
     atomic_store(&stage->attempted, 0);
     atomic_store(&stage->acknowledged, 0);
+    if (load->moment == MOMENT_GROUP)
+        return load_group_begin(load);
     int error = party_connect(&order);
     if (error != RSM_SUCCESS)
         fprintf(stderr, "no connection: error %d\n", error);
@@ -315,8 +322,8 @@ static int load_and_store(const struct load *load)
 static int connect_and_go(const struct load *load)
 {
     rsm_memseg_import_handle_t handle;
-    int error = rsm_memseg_import_connect(party_controller(NULL), load->exporter, segment_of(load),
-                                          RSM_PERM_RDWR, &handle);
+    int error = rsm_memseg_import_connect(party_controller(NULL), load->exporter,
+                                          load_segment(load), RSM_PERM_RDWR, &handle);
     if (error == RSM_SUCCESS)
         NEED(rsm_memseg_import_disconnect(handle) == RSM_SUCCESS);
     return error;
@@ -328,7 +335,7 @@ static int visit(const struct load *load)
     rsm_memseg_import_handle_t handle;
     rsmapi_barrier_t barrier;
     uint64_t value = 1;
-    uint32_t id = load->moment == MOMENT_SWAP ? swapped_segment_of(load) : segment_of(load);
+    uint32_t id = load->moment == MOMENT_SWAP ? swapped_segment_of(load) : load_segment(load);
     int error = rsm_memseg_import_connect(party_controller(NULL), load->exporter, id, RSM_PERM_RDWR,
                                           &handle);
     if (error != RSM_SUCCESS)
@@ -346,7 +353,7 @@ int load_import_run(void *bytes)
         [MOMENT_IDLE] = do_nothing,      [MOMENT_CONNECT] = connect_and_go,
         [MOMENT_PUT] = put_round,        [MOMENT_BARRIER] = cross_barrier,
         [MOMENT_UNPUBLISH] = visit,      [MOMENT_SWAP] = visit,
-        [MOMENT_FAULT] = load_and_store,
+        [MOMENT_FAULT] = load_and_store, [MOMENT_GROUP] = load_group_step,
     };
     struct load *load = bytes;
     return repeat(load, SIDE_IMPORTER, steps[load->moment]);
@@ -358,6 +365,8 @@ int load_import_end(void *bytes)
     struct order order = {.slot = 0};
     if (!stays_connected(load->moment))
         return 0;
+    if (load->moment == MOMENT_GROUP)
+        return load_group_end(load);
     if (load->moment == MOMENT_FAULT)
         NEED(party_unmap(&order) == RSM_SUCCESS);
     NEED(party_disconnect(&order) == RSM_SUCCESS);

@@ -15,6 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../system.h"
+
+#include <rsmapi.h>
+
 enum {
     LOAD_LENGTH = 64 * 1024,     /* bytes of the segment */
     LOAD_HALF = LOAD_LENGTH / 2, /* those that the importer writes */
@@ -31,6 +35,7 @@ enum moment {
     MOMENT_UNPUBLISH, /* exporter: publishing and unpublishing; importer: connecting, putting */
     MOMENT_SWAP,  /* exporter: create, publish, rebind, unpublish, destroy; importer: as above */
     MOMENT_FAULT, /* importer: loads and stores that the mapping engine serves */
+    MOMENT_GROUP, /* importer: putting to a group of this segment and one of its own */
     MOMENTS,
 };
 
@@ -53,7 +58,8 @@ struct load {
     bool must_notice; /* only an error ends the loop; else a step that began after the death */
     bool long_waits; /* of the exporter that idles: long enough to tell a wake-up from a time-out */
     bool stranger;   /* the other party does not share the stage: what it put is not known */
-    int give_up_ms;  /* after the death, if it has not been noticed */
+    bool group_stays;  /* of the group, the importer's own member */
+    int give_up_ms;    /* after the death, if it has not been noticed */
     uint32_t exporter; /* node */
     int answer;        /* of the last step: RSM_SUCCESS, an RSMERR_, -1 or LOAD_UNNOTICED */
     int64_t took_us;   /* from the death to the end of that step; -1: it was before the death */
@@ -75,6 +81,15 @@ int load_import_begin(void *load);
 int load_import_run(void *load);
 /** Unmap and disconnect. */
 int load_import_end(void *load);
+
+/** Of the parties: publish the segment in slot 0; its id. */
+int load_publish(const struct load *load);
+rsm_memseg_id_t load_segment(const struct load *load);
+
+/* group.c: the importer of MOMENT_GROUP. */
+int load_group_begin(const struct load *load);
+int load_group_step(const struct load *load);
+int load_group_end(const struct load *load);
 
 /* Bystanders: each round moves a pattern to the exporter and back, and one event each way. They run
  * until bystanders_leave and fail at the first wrong byte, error or event that does not come. */

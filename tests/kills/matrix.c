@@ -51,8 +51,8 @@ enum {
 
 static const char *const victim_names[VICTIMS] = {"exporter", "importer", "importers_daemon",
                                                   "exporters_daemon"};
-static const char *const moment_names[MOMENTS] = {"idle",      "connect", "put",  "barrier",
-                                                  "unpublish", "swap",    "fault"};
+static const char *const moment_names[MOMENTS] = {"idle",      "connect", "put",   "barrier",
+                                                  "unpublish", "swap",    "fault", "group"};
 
 struct cell {
     enum victim victim;
@@ -194,7 +194,7 @@ static bool must_notice(enum side side)
     if (moment == MOMENT_UNPUBLISH || moment == MOMENT_SWAP)
         return false;
     if (cell->victim == VICTIM_IMPORTERS_DAEMON)
-        return two_hosts && moment != MOMENT_CONNECT;
+        return moment == MOMENT_GROUP || (two_hosts && moment != MOMENT_CONNECT);
     return true;
 }
 
@@ -228,7 +228,8 @@ static bool importers_answer_fits(int answer)
     default:
         if (!must_notice(SIDE_IMPORTER))
             return answer == RSM_SUCCESS;
-        return answer == RSMERR_CONN_ABORTED || (two_hosts && answer == RSMERR_BARRIER_FAILURE);
+        return answer == RSMERR_CONN_ABORTED ||
+               ((two_hosts || cell->moment == MOMENT_GROUP) && answer == RSMERR_BARRIER_FAILURE);
     }
 }
 
@@ -264,6 +265,7 @@ static void begin_round(void)
             .moment = cell->moment,
             .exporter = EXPORTER,
             .must_notice = must_notice(side),
+            .group_stays = cell->victim != VICTIM_IMPORTERS_DAEMON,
             .give_up_ms = GIVE_UP_MS,
             .long_waits = side == SIDE_EXPORTER && must_notice(side),
         };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The importer of a line: one connection after the other. */
+#include <rsm/group.h>
+
 #include "line.h"
 #include "party.h"
 
@@ -13,7 +15,8 @@ struct session {
     int64_t connected_ns;
     rsm_memseg_import_handle_t handle;
     rsmapi_barrier_t barrier;
-    uint8_t *mapped; /* NULL: by put */
+    uint8_t *mapped;          /* NULL: by put */
+    rsm_group_handle_t group; /* of the segment alone; NULL: by itself */
     size_t length;
     uint64_t round;
 };
@@ -99,6 +102,19 @@ static int put_vector(const struct session *session, uint64_t *block)
     return rsm_memseg_import_putv(&list);
 }
 
+/* A member that has changed, if only to its segment's next life, is an end of this session. */
+static int put_to_group(const struct session *session, const uint64_t *block)
+{
+    rsm_group_event_t change;
+    int error = rsm_group_put(session->group, 0, block, session->length);
+    if (error == RSM_SUCCESS)
+        error = rsm_group_close_barrier(session->group, NULL);
+    if (rsm_group_event_wait(session->group, 0, &change) == RSM_SUCCESS)
+        return RSMERR_CONN_ABORTED;
+    count(COUNT_GROUP_ROUNDS, error == RSM_SUCCESS);
+    return error;
+}
+
 /* Write the segment by one of the ways that there are, and see it arrive. */
 static int write_segment(struct session *session, uint64_t *block)
 {
@@ -107,6 +123,8 @@ static int write_segment(struct session *session, uint64_t *block)
         return error;
     if (session->mapped != NULL)
         memcpy(session->mapped, block, session->length);
+    else if (session->group != NULL)
+        error = put_to_group(session, block);
     else if (draw(&session->seed, 4) == 0)
         error = put_vector(session, block);
     else if (draw(&session->seed, 4) == 0)
@@ -256,9 +274,25 @@ static enum outcome measure(struct session *session)
     return error == RSM_SUCCESS ? GO_ON : fail_of(session, "map", error);
 }
 
+/* In some sessions the segment is written as the one member of a group. */
+static enum outcome join(struct session *session)
+{
+    rsm_group_event_t change = {.error = RSM_SUCCESS};
+    if (session->mapped != NULL || draw(&session->seed, 3) != 0)
+        return GO_ON;
+    int error = rsm_group_connect(party_controller(NULL), session->line->id, &session->group);
+    if (error == RSM_SUCCESS)
+        error = rsm_group_event_wait(session->group, SOAK_LOST_MS, &change);
+    if (error == RSM_SUCCESS)
+        error = change.error;
+    return error == RSM_SUCCESS ? GO_ON : fail_of(session, "joining a group", error);
+}
+
 static void detach(struct session *session)
 {
     int error = RSM_SUCCESS;
+    if (session->group != NULL && rsm_group_disconnect(session->group) != RSM_SUCCESS)
+        violation("%s: importer: leaving a group failed", session->line->name);
     if (session->handle == NULL)
         return;
     if (session->mapped != NULL)
@@ -278,7 +312,7 @@ int line_import(void *bytes)
         unsigned left = 1 + draw(&session.seed, ROUNDS_MAX);
         session.number = atomic_fetch_add(&session.line->session, 1) + 1;
         session.deaths = atomic_load(&session.line->deaths);
-        if (attach(&session) == GO_ON && measure(&session) == GO_ON)
+        if (attach(&session) == GO_ON && measure(&session) == GO_ON && join(&session) == GO_ON)
             while (left-- > 0 && !atomic_load(&soak->leave) && make_round(&session) == GO_ON)
                 continue;
         else

@@ -22,13 +22,14 @@ enum { LINES_MAX = 16, VIOLATIONS_MAX = 16, VIOLATION_TEXT = 256 };
 
 /** What has happened so far. Counts of all processes together. */
 enum counted {
-    COUNT_ROUNDS,   /* exchanges verified at both ends */
-    COUNT_BYTES,    /* of them, in one direction */
-    COUNT_EVENTS,   /* taken */
-    COUNT_CONNECTS, /* made */
-    COUNT_LIVES,    /* segments published */
-    COUNT_SWAPS,    /* rebinds */
-    COUNT_ABORTS,   /* that a barrier had to report, and did */
+    COUNT_ROUNDS,       /* exchanges verified at both ends */
+    COUNT_GROUP_ROUNDS, /* written through a group */
+    COUNT_BYTES,        /* of all, in one direction */
+    COUNT_EVENTS,       /* taken */
+    COUNT_CONNECTS,     /* made */
+    COUNT_LIVES,        /* segments published */
+    COUNT_SWAPS,        /* rebinds */
+    COUNT_ABORTS,       /* that a barrier had to report, and did */
     COUNT_FORKS,
     COUNT_KILLS, /* from here on by the supervisor */
     COUNT_STOPS,

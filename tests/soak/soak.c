@@ -318,9 +318,12 @@ static void expect_idle(void)
 
 static void print_closing(void)
 {
-    static const char *const names[COUNTS] = {
-        "rounds verified", "bytes", "events counted", "connects", "segments published", "rebinds",
-        "aborts told",     "forks", "kills",          "stops",    "kills of daemons"};
+    static const char *const names[COUNTS] = {"rounds verified", "written by groups",
+                                              "bytes",           "events counted",
+                                              "connects",        "segments published",
+                                              "rebinds",         "aborts told",
+                                              "forks",           "kills",
+                                              "stops",           "kills of daemons"};
     double passed = (double)(soak_now_ns() - began_ns) / 1e9;
     uint32_t violations = atomic_load(&soak->violations);
     printf("\nsoak: %.0f s, seed %#lx, %u lines, %d nodes\n%-20s %14s %12s\n", passed,
