@@ -3,9 +3,8 @@
 
 #include <string.h>
 
+#include "mapping/compare.h"
 #include "mapping/defects.h"
-
-enum { BLOCK = 256, WORD = sizeof(uint64_t) };
 
 void mapping_runs_send(struct mapping_runs *runs)
 {
@@ -16,42 +15,6 @@ void mapping_runs_send(struct mapping_runs *runs)
     runs->count = 0;
 }
 
-/* First byte from `at` on that differs, or does not; `end` if there is none. */
-static size_t next_difference(const uint8_t *copy, const uint8_t *twin, size_t at, size_t end)
-{
-    while (at < end && at % WORD != 0 && copy[at] == twin[at])
-        at++;
-    if (at == end || copy[at] != twin[at])
-        return at;
-    while (at + BLOCK <= end && memcmp(copy + at, twin + at, BLOCK) == 0)
-        at += BLOCK;
-    while (at + WORD <= end && memcmp(copy + at, twin + at, WORD) == 0)
-        at += WORD;
-    while (at < end && copy[at] == twin[at])
-        at++;
-    return at;
-}
-
-/* Whether all bytes of two words differ: none of their difference's is zero. */
-static bool all_differ(const uint8_t *copy, const uint8_t *twin)
-{
-    const uint64_t lowest = UINT64_C(0x0101010101010101), highest = lowest << 7;
-    uint64_t a, b;
-    memcpy(&a, copy, WORD);
-    memcpy(&b, twin, WORD);
-    uint64_t difference = a ^ b;
-    return ((difference - lowest) & ~difference & highest) == 0;
-}
-
-static size_t next_equality(const uint8_t *copy, const uint8_t *twin, size_t at, size_t end)
-{
-    while (at + WORD <= end && all_differ(copy + at, twin + at))
-        at += WORD;
-    while (at < end && copy[at] != twin[at])
-        at++;
-    return at;
-}
-
 /* The run of whole grains that begins with the first difference from `at` on. */
 static bool next_run(const struct mapping_space *space, uint32_t page, const uint8_t *copy,
                      size_t *from, size_t *to)
@@ -59,12 +22,12 @@ static bool next_run(const struct mapping_space *space, uint32_t page, const uin
     const uint8_t *twin = mapping_twin_of(space, page);
     size_t end = mapping_page_bytes(space, page);
     size_t grain = MAPPING_DEFECT(MAPPING_GAP_MERGE) ? 64 : space->options.grain;
-    size_t at = next_difference(copy, twin, *to, end);
+    size_t at = mapping_next_difference(copy, twin, *to, end);
     if (at == end)
         return false;
     *from = at / grain * grain;
     do {
-        at = next_equality(copy, twin, at, end);
+        at = mapping_next_equality(copy, twin, at, end);
         at = (at + grain - 1) / grain * grain;
     } while (at < end && copy[at] != twin[at]);
     *to = at < end ? at : end;

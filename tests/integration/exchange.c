@@ -55,7 +55,7 @@ static int serve(void *unused)
 {
     rsm_memseg_export_handle_t handle = party_export(0)->handle;
     volatile uint64_t *theirs = (void *)party_export(0)->memory, *ours = theirs + WORDS;
-    while (!atomic_load(&exchange->stop)) {
+    while (!atomic_load(&exchange->served)) {
         int code = rsm_intr_signal_wait(handle, TICK_MS);
         if (code == RSMERR_TIMEOUT)
             continue;
@@ -128,6 +128,7 @@ void exchange_begin(struct actor *exporter, struct actor *importer)
 {
     int error = RSM_SUCCESS;
     atomic_store(&exchange->stop, false);
+    atomic_store(&exchange->served, false);
     actor_begin(exporter, serve, NULL, 0);
     actor_begin(importer, run, &error, sizeof error);
 }
@@ -154,6 +155,7 @@ int exchange_end(struct actor *exporter, struct actor *importer)
 {
     atomic_store(&exchange->stop, true);
     int error = end_importer(importer);
+    atomic_store(&exchange->served, true);
     assert_int_equal(actor_end(exporter, NULL, 0), 0);
     if (error != RSM_SUCCESS)
         print_message("    error %d: %s\n", error, exchange->call);
@@ -166,7 +168,7 @@ int64_t exchange_await_error(struct actor *exporter, struct actor *importer, int
     *error = end_importer(importer);
     int64_t took = atomic_exchange(&exchange->failed_ms, 0) - since_ms;
     print_message("    error %d after %ld ms: %s\n", *error, (long)took, exchange->call);
-    atomic_store(&exchange->stop, true);
+    atomic_store(&exchange->served, true);
     if (exporter != NULL)
         assert_int_equal(actor_end(exporter, NULL, 0), 0);
     return took;

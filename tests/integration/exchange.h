@@ -14,7 +14,7 @@ enum { EXCHANGE_BYTES = 32768 /* of the segment */ };
 
 /** Shared by the test and its actors: made by exchange_set_up(). */
 struct exchange {
-    atomic_bool stop;
+    atomic_bool stop, served;  /* no more rounds; and none that waits for an answer */
     atomic_uint begun, done;   /* rounds of the importer */
     _Atomic int64_t failed_ms; /* when it got an error */
     char call[64];             /* from which call */
