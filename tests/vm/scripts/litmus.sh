@@ -58,8 +58,10 @@ as_nobody() {
 # shellcheck disable=SC2086
 by_userfaultfd() {
     echo 'told to a thread, as is the default:'
-    RSM_MAP_TRAP=auto RSM_LITMUS_KERNEL_WAITS=1 "$litmus" $quick message_passing neighbours threads \
-        all_signals_blocked library_functions || exit 1
+    RSM_MAP_TRAP=auto RSM_LITMUS_KERNEL_WAITS=1 "$litmus" $quick all_signals_blocked || exit 1
+    # Very many stores, each of which is sent alone until its page gets a twin.
+    RSM_LITMUS_DIVIDE=5 RSM_MAP_TRAP=auto RSM_LITMUS_KERNEL_WAITS=1 "$litmus" message_passing neighbours \
+        threads library_functions || exit 1
 
     as_nobody 600 thread 0
     as_nobody 666 auto 1
