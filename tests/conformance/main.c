@@ -13,9 +13,12 @@ struct conformance_options options = {.controller = "sci0", .exporter_node = 1, 
 static struct conformance_test *registered;
 static unsigned registered_count;
 
+enum { NAMES_MAX = 32 };
+
 static struct selection {
-    const char *areas; /* letters; NULL: all */
-    const char *name;
+    const char *areas; /* letters; NULL: none by area */
+    const char *names[NAMES_MAX];
+    unsigned name_count; /* and no areas: all */
     bool list;
 } selection;
 
@@ -62,7 +65,8 @@ static void usage(FILE *to)
           "                     there, until killed\n"
           "  --no-map           the controller has no load and store: what maps is left out\n"
           "  --area LETTERS     only the assertions of these areas, as C or BEG\n"
-          "  --test NAME        only this assertion, as C-01\n"
+          "  --test NAME        only this assertion, as C-01, beside those of --area and of\n"
+          "                     further --test\n"
           "  --list             print names and texts; run nothing\n"
           "  -h, --help         print this\n"
           "\n"
@@ -154,8 +158,8 @@ static bool take(int code, char *value)
         selection.areas = value;
         return *value != '\0' && value[strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
     case 't':
-        selection.name = value;
-        return true;
+        selection.names[selection.name_count] = value;
+        return ++selection.name_count < NAMES_MAX;
     case 'l':
         selection.list = true;
         return true;
@@ -219,8 +223,12 @@ static bool selected(const struct conformance_test *test)
 {
     if (test->direct && !selection.list && !has_module())
         return false;
-    return (selection.areas == NULL || strchr(selection.areas, test->name[0]) != NULL) &&
-           (selection.name == NULL || strcmp(test->name, selection.name) == 0);
+    if (selection.areas == NULL && selection.name_count == 0)
+        return true;
+    bool found = selection.areas != NULL && strchr(selection.areas, test->name[0]) != NULL;
+    for (unsigned i = 0; i < selection.name_count && !found; i++)
+        found = strcmp(test->name, selection.names[i]) == 0;
+    return found;
 }
 
 static int by_name(const void *a, const void *b)
@@ -237,6 +245,15 @@ static void select_tests(void)
         if (selected(test))
             results[result_count++].test = test;
     qsort(results, result_count, sizeof results[0], by_name);
+}
+
+static bool all_were_found(void)
+{
+    unsigned found = 0;
+    for (unsigned i = 0; i < selection.name_count; i++)
+        for (unsigned k = 0; k < result_count; k++)
+            found += strcmp(results[k].test->name, selection.names[i]) == 0;
+    return result_count > 0 && found == selection.name_count;
 }
 
 /* ---------------------------------------------------------------- what came of it */
@@ -299,7 +316,7 @@ int main(int argc, char **argv)
     parse(argc, argv);
     umask(022); /* what is expected without an access list follows from it */
     select_tests();
-    if (result_count == 0) {
+    if (!all_were_found()) {
         fprintf(stderr, "%s: no such test\n", program_invocation_short_name);
         return 2;
     }
