@@ -102,7 +102,7 @@ static void *work(void *argument)
 /* Microseconds of all together. */
 static double work_together(void)
 {
-    pthread_t threads[THREADS_MAX];
+    pthread_t threads[THREADS_MAX] = {0};
     pthread_barrier_init(&run.start, NULL, run.threads + 1);
     for (uintptr_t i = 0; i < run.threads; i++)
         if (pthread_create(&threads[i], NULL, work, (void *)i) != 0)
