@@ -102,14 +102,16 @@ static int put_vector(const struct session *session, uint64_t *block)
     return rsm_memseg_import_putv(&list);
 }
 
-/* A member that has changed, if only to its segment's next life, is an end of this session. */
+/* A member that has changed, if only to its segment's next life, is an end of this session. It may
+ * have been that of the next life from the beginning, whose copy may be smaller. */
 static int put_to_group(const struct session *session, const uint64_t *block)
 {
     rsm_group_event_t change;
     int error = rsm_group_put(session->group, 0, block, session->length);
     if (error == RSM_SUCCESS)
         error = rsm_group_close_barrier(session->group, NULL);
-    if (rsm_group_event_wait(session->group, 0, &change) == RSM_SUCCESS)
+    bool changed = rsm_group_event_wait(session->group, 0, &change) == RSM_SUCCESS;
+    if (changed || error == RSMERR_BAD_OFFSET)
         return RSMERR_CONN_ABORTED;
     count(COUNT_GROUP_ROUNDS, error == RSM_SUCCESS);
     return error;
