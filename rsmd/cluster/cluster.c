@@ -29,11 +29,6 @@ struct rsmd_link *rsmd_link_to(const struct rsmd_cluster *cluster, uint32_t node
     return NULL;
 }
 
-static bool is_up(const struct rsmd_link *link)
-{
-    return link->up != NULL && link->up->phase == RSMD_PHASE_UP;
-}
-
 /* ------------------------------------------------------------------ events */
 
 /* How long this daemon was not scheduled. On a busy or suspended host that can exceed the time that
@@ -234,7 +229,7 @@ void rsmd_cluster_count(const struct rsmd_cluster *cluster, uint32_t *wanted, ui
     *wanted = cluster != NULL ? cluster->link_count : 0;
     *up = 0;
     for (uint32_t i = 0; i < *wanted; i++)
-        *up += is_up(cluster->links[i]) || cluster->links[i]->neighbour;
+        *up += rsmd_link_is_up(cluster->links[i]) || cluster->links[i]->neighbour;
 }
 
 /* The peer notices the end at once anyway; this informs it that nothing is wrong. */
@@ -245,7 +240,7 @@ static void announce_end(const struct rsmd_cluster *cluster)
     snprintf(msg.u.refuse.text, sizeof msg.u.refuse.text, "the daemon of node %u ends",
              (unsigned)cluster->self.node);
     for (uint32_t i = 0; i < cluster->link_count; i++)
-        if (is_up(cluster->links[i]))
+        if (rsmd_link_is_up(cluster->links[i]))
             rsmd_stream_send(cluster->links[i]->up->stream, &msg);
 }
 
@@ -296,7 +291,7 @@ bool rsmd_cluster_send(struct rsmd_cluster *cluster, uint32_t node,
                        const struct rsm_cluster_msg *msg)
 {
     struct rsmd_link *link = rsmd_link_to(cluster, node);
-    if (link == NULL || !is_up(link))
+    if (link == NULL || !rsmd_link_is_up(link))
         return false;
     int error = rsmd_stream_send(link->up->stream, msg);
     if (error == -ENOBUFS)
@@ -314,7 +309,7 @@ void rsmd_cluster_proceed(struct rsmd_cluster *cluster, uint32_t node)
 size_t rsmd_cluster_queued(const struct rsmd_cluster *cluster, uint32_t node)
 {
     const struct rsmd_link *link = rsmd_link_to(cluster, node);
-    return link != NULL && is_up(link) ? rsmd_stream_queued(link->up->stream) : 0;
+    return link != NULL && rsmd_link_is_up(link) ? rsmd_stream_queued(link->up->stream) : 0;
 }
 
 enum rsmd_link_state rsmd_cluster_state(const struct rsmd_cluster *cluster, uint32_t node,
@@ -325,7 +320,7 @@ enum rsmd_link_state rsmd_cluster_state(const struct rsmd_cluster *cluster, uint
         *text = link != NULL ? link->text : "";
     if (link == NULL)
         return RSMD_LINK_NONE;
-    if (is_up(link))
+    if (rsmd_link_is_up(link))
         return RSMD_LINK_UP;
     bool starting = link->calling != NULL && link->calling->phase > RSMD_PHASE_CONNECTING &&
                     link->calling->phase < RSMD_PHASE_OVER;

@@ -63,9 +63,7 @@ enum rsmd_link_use rsmd_cluster_need(struct rsmd_cluster *cluster, uint32_t node
     struct rsmd_link *link = rsmd_link_to(cluster, node);
     if (link == NULL)
         return RSMD_LINK_UNUSABLE;
-    /* A connection that is over is reported as down in the next turn of the loop. */
-    bool over = link->up != NULL && link->up->phase != RSMD_PHASE_UP;
-    if (link->up_reported && !link->idle_asked && !over) {
+    if (link->up_reported && rsmd_link_is_up(link) && !link->idle_asked) {
         link->used_at = rsm_clock_ms();
         return RSMD_LINK_USABLE;
     }

@@ -257,6 +257,12 @@ struct rsmd_link {
     struct rsmd_bucket log; /* bounds the log lines that the other daemon causes */
 };
 
+/** Whether messages go through it. A connection that is over is reported as down one turn later. */
+static inline bool rsmd_link_is_up(const struct rsmd_link *link)
+{
+    return link->up != NULL && link->up->phase == RSMD_PHASE_UP;
+}
+
 /** A host from which strangers have connected. */
 struct rsmd_caller_host {
     char text[RSMD_ADDRESS_TEXT_BYTES]; /* its address, without a port */
