@@ -13,7 +13,8 @@
  * at once, as an init system does.
  *
  * Built for several transports (TRANSPORT): "shm" has all nodes in one runtime directory, any other
- * two linked hosts. RSM_KILLS_ROUNDS is the number of rounds, RSM_KILLS_SEED repeats the moments.
+ * two linked hosts. RSM_KILLS_ROUNDS is the number of rounds, RSM_KILLS_SHARE=N makes it an Nth of
+ * that, RSM_KILLS_SEED repeats the moments.
  */
 #include <fnmatch.h>
 
@@ -498,7 +499,8 @@ int main(int argc, char **argv)
     int next = 1;
     for (; next + 2 < argc && strcmp(argv[next], "--device") == 0; next += 3)
         devices[atoi(argv[next + 1]) == 2 ? 2 : 1] = argv[next + 2];
-    rounds = (unsigned)number_from("RSM_KILLS_ROUNDS", ROUNDS);
+    unsigned share = (unsigned)number_from("RSM_KILLS_SHARE", 1);
+    rounds = ((unsigned)number_from("RSM_KILLS_ROUNDS", ROUNDS) + share - 1) / share;
     seed = number_from("RSM_KILLS_SEED", (uint64_t)now_ns() | 1);
     uint64_t first_seed = seed;
     printf("RSM_KILLS_SEED=%#lx RSM_KILLS_ROUNDS=%u\n", (unsigned long)seed, rounds);
