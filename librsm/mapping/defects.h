@@ -4,7 +4,6 @@
  *  constant false. */
 #pragma once
 
-#include <stdbool.h>
 #include <time.h>
 
 enum mapping_defect {

@@ -13,7 +13,6 @@ enum {
     TURNS = 700,
 };
 
-
 static int set_up(void **state)
 {
     daemon_user = SERVICE;
