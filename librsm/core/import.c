@@ -439,7 +439,7 @@ static const int64_t INEXACT_PAUSE_NS = 100000000; /* between two reports */
 static void report_trap(struct rsmcore_import *import)
 {
     const struct rsm_mapping_ops *engine = atomic_load(&import->soft);
-    if (engine == NULL || atomic_exchange(&import->trap_known, true))
+    if (engine == NULL || import->is_view || atomic_exchange(&import->trap_known, true))
         return;
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_IMPORT_TRAP);
@@ -451,7 +451,7 @@ static void report_trap(struct rsmcore_import *import)
 void rsmcore_import_report_inexact(struct rsmcore_import *import, bool at_once)
 {
     const struct rsm_mapping_ops *engine = atomic_load(&import->soft);
-    if (engine == NULL)
+    if (engine == NULL || import->is_view)
         return;
     const struct mapping_inexact stores = engine->inexact(rsmcore_import_conn(import));
     uint64_t sum = stores.unknown + stores.blocked + stores.by_calls;

@@ -39,6 +39,7 @@ struct rsmcore_import {
     bool reports_health;                        /* whether conn's health() can fail */
     bool acquires;                              /* inner has acquire() */
     bool is_inheritable;                        /* inner has RSM_CAP_FORK */
+    bool is_view;                               /* of another import (import_view.h) */
     uint64_t length;                            /* bytes of the segment, whole pages */
     uint64_t size;                              /* as the exporter asked for */
     _Atomic uint32_t failures;                  /* that calls have returned (barrier.h) */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "core/event_internal.h"
 #include "core/mailbox.h"
 #include "core/controller_ports.h"
 
@@ -93,6 +94,11 @@ void rsmcore_interrupt_remove(struct rsmcore_interrupt *interrupt)
 void rsmcore_interrupt_cancel(struct rsmcore_interrupt *interrupt)
 {
     rsmcore_event_cancel(interrupt->mailbox.event);
+}
+
+void rsmcore_interrupt_raise(struct rsmcore_interrupt *interrupt)
+{
+    rsmcore_event_raise(interrupt->mailbox.event, 1, false);
 }
 
 enum rsm_status rsmcore_interrupt_descriptor(struct rsmcore_interrupt *interrupt, int *fd)

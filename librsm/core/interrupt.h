@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Named interrupts: events without a segment. A process creates one under a number of its
  *  node; processes of any node that reaches this one connect to it by node and number and trigger
- *  it. Those of RSM_INTERRUPT_DATA bring a message of up to RSM_INTERRUPT_DATA_MAX bytes each time
+ *  it. All but plain ones bring a message of up to RSM_INTERRUPT_DATA_MAX bytes each time
  *  (protocol/proto.h). Triggers without a waiting thread are kept: N triggers satisfy N waits.
  *
  *  All functions are thread-safe, but none may be running on an object that is removed or
@@ -53,6 +53,9 @@ void rsmcore_interrupt_cancel(struct rsmcore_interrupt *interrupt);
 /** Give its number up: it is free at once, and later triggers fail with RSM_ST_NOT_FOUND. Messages
  *  that were not taken are lost. The handle stays until it is removed. */
 void rsmcore_interrupt_withdraw(struct rsmcore_interrupt *interrupt);
+
+/** Trigger it from the process that made it. A plain one. */
+void rsmcore_interrupt_raise(struct rsmcore_interrupt *interrupt);
 
 /** A descriptor that poll(2), select(2) and epoll(7) report readable while a trigger can be taken
  * or after a cancellation. The same at each call; closed by rsmcore_interrupt_remove(). */

@@ -71,8 +71,10 @@ enum rsm_record_event {
 /** Named interrupts: events without a segment, under a number of the node. Each kind has all
  *  numbers of 32 bits to itself. */
 enum rsm_interrupt_kind {
-    RSM_INTERRUPT_PLAIN = 1, /* counts */
-    RSM_INTERRUPT_DATA = 2,  /* has a queue of messages */
+    RSM_INTERRUPT_PLAIN = 1,  /* counts */
+    RSM_INTERRUPT_DATA = 2,   /* has a queue of messages */
+    RSM_INTERRUPT_STORES = 3, /* the same: of stores to the SISCI segment that has the number as its
+                                 id (sisci/stores.h) */
 };
 
 /** The content of a page of INSPECT. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions that librsm does not have, for programs that are linked with them: registers of
- * adapters, channels of DMA engines, conditional interrupts, devices. */
+ * adapters, channels of DMA engines, devices. */
 #include "export.h"
 #include "object.h"
 
@@ -60,23 +60,6 @@ SISCI_API(void, SCIRequestDMAChannel)
 ABSENT(SCIReturnDMAChannel, sci_dma_channel_t channel)
 
 ABSENT(SCIAssignDMAChannel, sci_dma_channel_t channel, sci_dma_queue_t dq, unsigned int flags)
-
-SISCI_API(void, SCIRegisterInterruptFlag)
-(unsigned int localAdapterNo, sci_local_interrupt_t *interrupt, sci_local_segment_t segment,
- unsigned int offset, sci_cb_interrupt_t callback, void *callbackArg, unsigned int flags,
- sci_error_t *error)
-{
-    if (interrupt != NULL)
-        *interrupt = NULL;
-    absent(error);
-}
-
-ABSENT(SCIEnableConditionalInterrupt, sci_local_interrupt_t interrupt, unsigned int flags)
-
-ABSENT(SCIDisableConditionalInterrupt, sci_local_interrupt_t interrupt, unsigned int flags)
-
-ABSENT(SCIGetConditionalInterruptTrigCounter, sci_local_interrupt_t interrupt,
-       unsigned int *interruptTrigCounter, unsigned int flags)
 
 SISCI_API(void, SCIConnectSCISpace)
 (sci_desc_t sd, unsigned int localAdapterNo, sci_remote_segment_t *segment, sci_address_t address,

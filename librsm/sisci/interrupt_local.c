@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Local interrupts: what others trigger. */
+#include "interrupt_local.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "adapter.h"
-#include "core/interrupt.h"
 #include "export.h"
+#include "interrupt_flag.h"
 #include "listener.h"
-#include "object.h"
 
 enum {
     CREATE_FLAGS = SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO | SCI_FLAG_SHARED_INT,
@@ -15,40 +15,26 @@ enum {
     PAUSE_US = 10000, /* after a failure that may pass */
 };
 
-/* A callback of either kind. */
-struct callback {
-    sci_cb_interrupt_t plain;
-    sci_cb_data_interrupt_t data;
-    void *argument;
-};
-
 /* What a callback needs. It outlasts the interrupt where that is removed in its own callback. */
-struct source {
+struct sisci_interrupt_source {
     struct rsmcore_interrupt *core;
     void *handle;
-    struct callback callback;
+    struct sisci_interrupt_callback callback;
     bool has_data;
     bool again; /* what the callback has said */
     size_t length;
     unsigned char data[RSM_INTERRUPT_DATA_MAX];
 };
 
-struct local_interrupt {
-    struct sisci_object object;
-    struct rsmcore_interrupt *core;
-    struct source *source; /* NULL: no callback */
-    struct sisci_listener *listener;
-};
-
-static struct local_interrupt *interrupt_of(struct sisci_object *object)
+static struct sisci_local_interrupt *interrupt_of(struct sisci_object *object)
 {
-    return (struct local_interrupt *)object; /* its first member */
+    return (struct sisci_local_interrupt *)object; /* its first member */
 }
 
 static void call_back(void *argument)
 {
-    struct source *source = argument;
-    const struct callback *callback = &source->callback;
+    struct sisci_interrupt_source *source = argument;
+    const struct sisci_interrupt_callback *callback = &source->callback;
     sci_callback_action_t action =
         source->has_data ? callback->data(callback->argument, source->handle, source->data,
                                           (unsigned)source->length, SCI_ERR_OK)
@@ -58,13 +44,13 @@ static void call_back(void *argument)
 
 static struct rsmcore_event *event_of(const void *argument)
 {
-    const struct source *source = argument;
+    const struct sisci_interrupt_source *source = argument;
     return rsmcore_interrupt_event(source->core);
 }
 
 static enum sisci_turn take_turn(void *argument)
 {
-    struct source *source = argument;
+    struct sisci_interrupt_source *source = argument;
     source->length = source->has_data ? sizeof source->data : 0;
     switch (rsmcore_interrupt_wait(source->core, 0, source->has_data ? source->data : NULL,
                                    source->has_data ? &source->length : NULL)) {
@@ -83,7 +69,7 @@ static enum sisci_turn take_turn(void *argument)
 
 static void finish_source(void *argument)
 {
-    struct source *source = argument;
+    struct sisci_interrupt_source *source = argument;
     rsmcore_interrupt_remove(source->core);
     free(source);
 }
@@ -93,14 +79,16 @@ static const struct sisci_listener_type listener_type = {
 
 static void cancel(struct sisci_object *object)
 {
-    struct local_interrupt *interrupt = interrupt_of(object);
+    struct sisci_local_interrupt *interrupt = interrupt_of(object);
     rsmcore_interrupt_withdraw(interrupt->core);
     rsmcore_interrupt_cancel(interrupt->core);
 }
 
 static void release(struct sisci_object *object)
 {
-    struct local_interrupt *interrupt = interrupt_of(object);
+    struct sisci_local_interrupt *interrupt = interrupt_of(object);
+    if (interrupt->flag != NULL)
+        sisci_flag_end(interrupt->flag);
     if (interrupt->listener != NULL) {
         (void)sisci_listener_end(interrupt->listener);
         return;
@@ -119,20 +107,11 @@ static const struct sisci_type *type_of(enum sisci_kind kind)
     return kind == SISCI_LOCAL_INTERRUPT ? &plain_type : &data_type;
 }
 
-static enum rsm_status make_core(struct local_interrupt *interrupt, enum sisci_kind kind,
-                                 uint32_t *number, unsigned flags)
+static struct sisci_interrupt_source *make_source(const struct sisci_local_interrupt *interrupt,
+                                                  enum sisci_kind kind,
+                                                  const struct sisci_interrupt_callback *callback)
 {
-    uint32_t how = ((flags & SCI_FLAG_FIXED_INTNO) == 0 ? RSM_INTERRUPT_ASSIGN_NUMBER : 0) |
-                   ((flags & SCI_FLAG_SHARED_INT) != 0 ? RSM_INTERRUPT_SHARED : 0);
-    return rsmcore_interrupt_create(kind == SISCI_LOCAL_INTERRUPT ? RSM_INTERRUPT_PLAIN
-                                                                  : RSM_INTERRUPT_DATA,
-                                    number, how, MODE, &interrupt->core);
-}
-
-static struct source *make_source(const struct local_interrupt *interrupt, enum sisci_kind kind,
-                                  const struct callback *callback)
-{
-    struct source *source = calloc(1, sizeof *source);
+    struct sisci_interrupt_source *source = calloc(1, sizeof *source);
     if (source == NULL)
         return NULL;
     source->core = interrupt->core;
@@ -142,19 +121,23 @@ static struct source *make_source(const struct local_interrupt *interrupt, enum 
 }
 
 /* All but the core's part; on failure the caller gives that up. */
-static sci_error_t enter(struct local_interrupt *interrupt, struct sisci_object *desc,
-                         enum sisci_kind kind, const struct callback *callback, void **handle)
+static sci_error_t enter(struct sisci_local_interrupt *interrupt, struct sisci_object *owner,
+                         const struct sisci_interrupt_wanted *wanted, void **handle)
 {
-    if (callback != NULL && (interrupt->source = make_source(interrupt, kind, callback)) == NULL)
+    const struct sisci_interrupt_callback *callback = wanted->callback;
+    if (callback != NULL &&
+        (interrupt->source = make_source(interrupt, wanted->kind, callback)) == NULL)
         return SCI_ERR_NOSPC;
-    sci_error_t error = sisci_object_enter(&interrupt->object, type_of(kind), desc, handle);
+    sci_error_t error =
+        sisci_object_enter(&interrupt->object, type_of(wanted->kind), owner, handle);
     if (error != SCI_ERR_OK)
         free(interrupt->source);
     return error;
 }
 
 /* The interrupt is held meanwhile: its callback may remove it at once. */
-static sci_error_t listen_to(struct local_interrupt *interrupt, void *handle, enum sisci_kind kind)
+static sci_error_t listen_to(struct sisci_local_interrupt *interrupt, void *handle,
+                             enum sisci_kind kind)
 {
     struct sisci_object *object = sisci_hold(handle, kind);
     if (object == NULL)
@@ -169,31 +152,51 @@ static sci_error_t listen_to(struct local_interrupt *interrupt, void *handle, en
     return error;
 }
 
-/* On error what `handle` has become means nothing. */
-static sci_error_t make(struct sisci_object *desc, enum sisci_kind kind, uint32_t *number,
-                        const struct callback *callback, unsigned flags, void **handle)
+static sci_error_t make_core(struct sisci_local_interrupt *interrupt,
+                             struct sisci_interrupt_wanted *wanted)
 {
-    struct local_interrupt *interrupt = calloc(1, sizeof *interrupt);
-    if (interrupt == NULL)
+    enum rsm_interrupt_kind kind =
+        wanted->kind == SISCI_LOCAL_INTERRUPT ? RSM_INTERRUPT_PLAIN : RSM_INTERRUPT_DATA;
+    return sisci_error(SISCI_LOCAL, rsmcore_interrupt_create(kind, &wanted->number, wanted->flags,
+                                                             wanted->mode, &interrupt->core));
+}
+
+/* One that no program knows. */
+static void give_up(struct sisci_local_interrupt *interrupt)
+{
+    if (interrupt->flag != NULL)
+        sisci_flag_end(interrupt->flag);
+    if (interrupt->core != NULL)
+        rsmcore_interrupt_remove(interrupt->core);
+    free(interrupt);
+}
+
+sci_error_t sisci_interrupt_make(struct sisci_object *owner, struct sisci_interrupt_wanted *wanted,
+                                 void **handle)
+{
+    struct sisci_local_interrupt *interrupt = calloc(1, sizeof *interrupt);
+    if (interrupt == NULL) {
+        if (wanted->flag != NULL)
+            sisci_flag_end(wanted->flag);
         return SCI_ERR_NOSPC;
-    sci_error_t error = sisci_error(SISCI_LOCAL, make_core(interrupt, kind, number, flags));
-    if (error != SCI_ERR_OK) {
-        free(interrupt);
-        return error;
     }
     void *made;
-    error = enter(interrupt, desc, kind, callback, &made);
+    interrupt->flag = wanted->flag;
+    sci_error_t error = make_core(interrupt, wanted);
+    if (error == SCI_ERR_OK && wanted->flag != NULL)
+        sisci_flag_begin(wanted->flag, interrupt->core);
+    if (error == SCI_ERR_OK)
+        error = enter(interrupt, owner, wanted, &made);
     if (error != SCI_ERR_OK) {
-        rsmcore_interrupt_remove(interrupt->core);
-        free(interrupt);
+        give_up(interrupt);
         return error;
     }
     *handle = made;
-    return callback != NULL ? listen_to(interrupt, made, kind) : SCI_ERR_OK;
+    return wanted->callback != NULL ? listen_to(interrupt, made, wanted->kind) : SCI_ERR_OK;
 }
 
 static sci_error_t check_create(unsigned adapter, const unsigned *number, enum sisci_kind kind,
-                                const struct callback *callback, unsigned flags)
+                                const struct sisci_interrupt_callback *callback, unsigned flags)
 {
     bool has_callback =
         kind == SISCI_LOCAL_INTERRUPT ? callback->plain != NULL : callback->data != NULL;
@@ -211,7 +214,8 @@ static sci_error_t check_create(unsigned adapter, const unsigned *number, enum s
 /* @p number is unchanged on error. @p handle is the program's variable, maybe NULL. It is set
  * before the callback is called, and is NULL on error. */
 static sci_error_t create(sci_desc_t sd, enum sisci_kind kind, unsigned adapter, unsigned *number,
-                          const struct callback *callback, unsigned flags, void **handle)
+                          const struct sisci_interrupt_callback *callback, unsigned flags,
+                          void **handle)
 {
     if (handle != NULL)
         *handle = NULL;
@@ -223,12 +227,17 @@ static sci_error_t create(sci_desc_t sd, enum sisci_kind kind, unsigned adapter,
     struct sisci_object *desc = sisci_need(sd, SISCI_DESC, &error);
     if (desc == NULL)
         return error;
-    uint32_t made = *number;
-    error = make(desc, kind, &made, (flags & SCI_FLAG_USE_CALLBACK) != 0 ? callback : NULL, flags,
-                 handle);
+    struct sisci_interrupt_wanted wanted = {
+        .kind = kind,
+        .number = *number,
+        .flags = ((flags & SCI_FLAG_FIXED_INTNO) == 0 ? RSM_INTERRUPT_ASSIGN_NUMBER : 0) |
+                 ((flags & SCI_FLAG_SHARED_INT) != 0 ? RSM_INTERRUPT_SHARED : 0),
+        .mode = MODE,
+        .callback = (flags & SCI_FLAG_USE_CALLBACK) != 0 ? callback : NULL};
+    error = sisci_interrupt_make(desc, &wanted, handle);
     sisci_drop(desc);
     if (error == SCI_ERR_OK)
-        *number = made;
+        *number = wanted.number;
     else
         *handle = NULL;
     return error;
@@ -262,7 +271,7 @@ static sci_error_t wait_for(const void *handle, enum sisci_kind kind, void *data
     struct sisci_object *object = sisci_need(handle, kind, &error);
     if (object == NULL)
         return error;
-    struct local_interrupt *interrupt = interrupt_of(object);
+    struct sisci_local_interrupt *interrupt = interrupt_of(object);
     struct wait wait = {.core = interrupt->core,
                         .data = data,
                         .room = has_data ? *length : 0,
@@ -283,7 +292,7 @@ SISCI_API(void, SCICreateInterrupt)
  sci_error_t *error)
 {
     RSM_UNCANCELLABLE;
-    const struct callback called = {.plain = callback, .argument = callbackArg};
+    const struct sisci_interrupt_callback called = {.plain = callback, .argument = callbackArg};
     sisci_report(error, create(sd, SISCI_LOCAL_INTERRUPT, localAdapterNo, interruptNo, &called,
                                flags, (void **)interrupt));
 }
@@ -308,7 +317,7 @@ SISCI_API(void, SCICreateDataInterrupt)
  sci_error_t *error)
 {
     RSM_UNCANCELLABLE;
-    const struct callback called = {.data = callback, .argument = callbackArg};
+    const struct sisci_interrupt_callback called = {.data = callback, .argument = callbackArg};
     sisci_report(error, create(sd, SISCI_LOCAL_DATA_INTERRUPT, localAdapterNo, interruptNo, &called,
                                flags, (void **)interrupt));
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "export.h"
+#include "notifier.h"
 #include "segment_local.h"
 #include "segment_remote.h"
 
@@ -17,8 +18,8 @@ enum {
                    SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP | SCI_FLAG_WRITES_DISABLE_GATHER_MAP |
                    SCI_FLAG_NO_MEMORY_LOOPBACK | SCI_FLAG_DMOVE_MAP | SCI_FLAG_SHARED_MAP |
                    SCI_FLAG_WRITE_BACK_CACHE_MAP | SCI_FLAG_BROADCAST,
-    REFUSED_FLAGS = SCI_FLAG_LOCK_OPERATION | SCI_FLAG_CONDITIONAL_INTERRUPT_MAP |
-                    SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP,
+    INTERRUPT_FLAGS =
+        SCI_FLAG_CONDITIONAL_INTERRUPT_MAP | SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP,
 };
 
 static void release(struct sisci_object *object)
@@ -28,6 +29,8 @@ static void release(struct sisci_object *object)
         (void)rsmcore_map_end(map->remote); /* fails only where nothing is mapped */
     else
         sisci_local_map_end(&map->local);
+    if (map->notifier != NULL)
+        sisci_notifier_end(map->notifier);
 }
 
 /* There are no bus addresses. */
@@ -47,7 +50,8 @@ struct wanted {
     size_t offset, size;
     void *at; /* NULL: anywhere */
     bool read_only;
-    bool broadcast; /* the segment has to be a group */
+    bool broadcast;      /* the segment has to be a group */
+    unsigned interrupts; /* flags: what stores raise */
 };
 
 static sci_error_t check_range(const struct wanted *wanted, size_t size)
@@ -109,8 +113,8 @@ SISCI_API(void *, SCIMapLocalSegment)
 {
     RSM_UNCANCELLABLE;
     bool fixed = (flags & SCI_FLAG_FIXED_MAP_ADDR) != 0;
-    const struct wanted wanted = {offset, size, fixed ? addr : NULL,
-                                  (flags & SCI_FLAG_READONLY_MAP) != 0, false};
+    const struct wanted wanted = {
+        offset, size, fixed ? addr : NULL, (flags & SCI_FLAG_READONLY_MAP) != 0, false, 0};
     sci_map_t made = NULL;
     void *address = NULL;
     sci_error_t result = sisci_check(flags, LOCAL_FLAGS);
@@ -129,34 +133,64 @@ SISCI_API(void *, SCIMapLocalSegment)
     return result == SCI_ERR_OK ? address : NULL;
 }
 
+/* Map what the segment's connection leads to, or what tells the exporter of stores. On error all is
+ * as it was. */
+static sci_error_t map_import(struct sisci_map *map, const struct wanted *wanted)
+{
+    uint32_t rights = RSM_RIGHT_READ | (wanted->read_only ? 0 : RSM_RIGHT_WRITE);
+    enum rsm_status status = rsmcore_map_make(map->import, wanted->offset, wanted->size, rights,
+                                              wanted->at, &map->remote);
+    if (status == RSM_ST_OK) {
+        map->address = rsmcore_map_address(map->remote);
+        return SCI_ERR_OK;
+    }
+    bool place = wanted->at != NULL && (status == RSM_ST_MAP_FAILED || status == RSM_ST_ALIGNMENT);
+    return place ? SCI_ERR_ILLEGAL_ADDRESS : sisci_error(SISCI_TRANSFER, status);
+}
+
+static sci_error_t choose_import(struct sisci_map *map, const struct sisci_remote_segment *segment,
+                                 const struct wanted *wanted)
+{
+    map->import = sisci_remote_import(segment);
+    if (wanted->interrupts == 0 || wanted->read_only)
+        return SCI_ERR_OK;
+    sci_error_t error = sisci_notifier_start(
+        segment->connection, wanted->interrupts == SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP,
+        &map->notifier);
+    if (error == SCI_ERR_OK)
+        map->import = sisci_notifier_import(map->notifier);
+    return error;
+}
+
 static sci_error_t map_remote(struct sisci_remote_segment *segment, const struct wanted *wanted,
                               sci_map_t *handle, void **address)
 {
-    struct rsmcore_import *import = sisci_remote_import(segment);
+    const struct rsmcore_import *import = sisci_remote_import(segment);
     if (import == NULL)
         return SCI_ERR_NOT_CONNECTED;
-    if (wanted->broadcast && !segment->connection->broadcast)
+    bool broadcast = segment->connection->broadcast;
+    if (wanted->broadcast && !broadcast)
         return SCI_ERR_ILLEGAL_FLAG;
+    if (wanted->interrupts != 0 && broadcast)
+        return SCI_ERR_FLAG_NOT_IMPLEMENTED;
     sci_error_t error = check_range(wanted, (size_t)import->size);
     if (error != SCI_ERR_OK)
         return error;
     struct sisci_map *map = new_map(wanted);
     if (map == NULL)
         return SCI_ERR_NOSPC;
-    uint32_t rights = RSM_RIGHT_READ | (wanted->read_only ? 0 : RSM_RIGHT_WRITE);
-    enum rsm_status status =
-        rsmcore_map_make(import, wanted->offset, wanted->size, rights, wanted->at, &map->remote);
-    if (status != RSM_ST_OK) {
+    error = choose_import(map, segment, wanted);
+    if (error == SCI_ERR_OK)
+        error = map_import(map, wanted);
+    if (error != SCI_ERR_OK) {
+        if (map->notifier != NULL)
+            sisci_notifier_end(map->notifier);
         free(map);
-        bool place =
-            wanted->at != NULL && (status == RSM_ST_MAP_FAILED || status == RSM_ST_ALIGNMENT);
-        return place ? SCI_ERR_ILLEGAL_ADDRESS : sisci_error(SISCI_TRANSFER, status);
+        return error;
     }
     uint32_t own;
-    map->is_local = !segment->connection->broadcast && rsmcore_local_node(&own) == RSM_ST_OK &&
-                    own == segment->connection->node;
-    map->import = import;
-    map->address = rsmcore_map_address(map->remote);
+    map->is_local =
+        !broadcast && rsmcore_local_node(&own) == RSM_ST_OK && own == segment->connection->node;
     return enter(map, &segment->object, handle, address);
 }
 
@@ -166,14 +200,19 @@ SISCI_API(volatile void *, SCIMapRemoteSegment)
 {
     RSM_UNCANCELLABLE;
     bool fixed = (flags & SCI_FLAG_FIXED_MAP_ADDR) != 0;
-    const struct wanted wanted = {offset, size, fixed ? addr : NULL,
+    const struct wanted wanted = {offset,
+                                  size,
+                                  fixed ? addr : NULL,
                                   (flags & SCI_FLAG_READONLY_MAP) != 0,
-                                  (flags & SCI_FLAG_BROADCAST) != 0};
+                                  (flags & SCI_FLAG_BROADCAST) != 0,
+                                  flags & INTERRUPT_FLAGS};
     sci_map_t made = NULL;
     void *address = NULL;
     sci_error_t result = sisci_check(flags, REMOTE_FLAGS);
-    if (result == SCI_ERR_OK && (flags & REFUSED_FLAGS) != 0)
+    if (result == SCI_ERR_OK && (flags & SCI_FLAG_LOCK_OPERATION) != 0)
         result = SCI_ERR_FLAG_NOT_IMPLEMENTED;
+    if (result == SCI_ERR_OK && (flags & INTERRUPT_FLAGS) == INTERRUPT_FLAGS)
+        result = SCI_ERR_ILLEGAL_FLAG;
     if (result == SCI_ERR_OK && map == NULL)
         result = SCI_ERR_ILLEGAL_PARAMETER;
     if (result == SCI_ERR_OK && fixed && addr == NULL)

@@ -12,10 +12,11 @@ struct sisci_map {
     uint8_t *address;
     size_t length;
     bool read_only;
-    bool is_local;                 /**< the memory is on this node */
-    uint64_t offset;               /**< of its first byte in the segment */
-    struct rsmcore_import *import; /**< of a remote segment; NULL: of a local one */
-    struct rsmcore_map *remote;    /**< the same */
+    bool is_local;                   /**< the memory is on this node */
+    uint64_t offset;                 /**< of its first byte in the segment */
+    struct rsmcore_import *import;   /**< of a remote segment; NULL: of a local one */
+    struct rsmcore_map *remote;      /**< the same */
+    struct sisci_notifier *notifier; /**< of one whose stores raise interrupts; NULL: they do not */
     struct sisci_local_map local;
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "export.h"
+#include "interrupt_flag.h"
 
 enum {
     ALL_USERS = 0666, /* rights on segments that all users may connect to */
@@ -96,6 +97,7 @@ static void release(struct sisci_object *object)
         (void)sisci_listener_end(segment->listener);
     else if (segment->source != NULL)
         finish(segment->source);
+    sisci_flags_end(segment->flags);
     sisci_memory_end(segment->memory);
     pthread_mutex_destroy(&segment->lock);
 }

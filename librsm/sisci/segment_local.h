@@ -34,6 +34,7 @@ struct sisci_local_segment {
     bool published, shared, cancelled;
     struct sisci_local_source *source; /**< NULL: events have not been requested */
     struct sisci_listener *listener;
+    struct sisci_flags *flags; /**< what stores raise; NULL: nothing */
 };
 
 extern const struct sisci_type sisci_local_type;

@@ -6,6 +6,7 @@
 #include "node/counters.h"
 #include "node/hosts.h"
 #include "node/saved.h"
+#include "node/segment_ids.h"
 #include "node/slotmap.h"
 
 #define CREATE_FLAGS (RSM_INTERRUPT_ASSIGN_NUMBER | RSM_INTERRUPT_SHARED)
@@ -195,14 +196,35 @@ static enum rsm_status make_interrupt(struct rsmd_call *call, struct rsmd_interr
 
 static bool is_kind(uint32_t kind)
 {
-    return kind == RSM_INTERRUPT_PLAIN || kind == RSM_INTERRUPT_DATA;
+    return kind >= RSM_INTERRUPT_PLAIN && kind <= RSM_INTERRUPT_STORES;
+}
+
+/* Of stores to a segment only processes of its user learn. */
+static bool may_learn(const struct rsmd_call *call, uint32_t segment_id)
+{
+    const struct rsmd_segment_name name = {.space = RSM_ID_SPACE_SISCI, .id = segment_id};
+    const struct rsmd_export *segment = rsmd_segment_claimed(call->node, &name);
+    return segment != NULL && segment->access.uid == call->who.uid;
+}
+
+static enum rsm_status check_create(const struct rsmd_call *call)
+{
+    const struct rsm_interrupt_create_request *asked = &call->request->u.interrupt_create;
+    if (!is_kind(asked->kind) || (asked->flags & ~CREATE_FLAGS) != 0 || asked->mode > 0777)
+        return RSM_ST_INVALID;
+    if (asked->kind != RSM_INTERRUPT_STORES)
+        return RSM_ST_OK;
+    if ((asked->flags & RSM_INTERRUPT_ASSIGN_NUMBER) != 0)
+        return RSM_ST_INVALID;
+    return may_learn(call, asked->number) ? RSM_ST_OK : RSM_ST_DENIED;
 }
 
 enum rsm_status rsmd_answer_interrupt_create(struct rsmd_call *call)
 {
     const struct rsm_interrupt_create_request *asked = &call->request->u.interrupt_create;
-    if (!is_kind(asked->kind) || (asked->flags & ~CREATE_FLAGS) != 0 || asked->mode > 0777)
-        return RSM_ST_INVALID;
+    enum rsm_status status = check_create(call);
+    if (status != RSM_ST_OK)
+        return status;
     struct rsmd_interrupt_key key = {.kind = asked->kind, .number = asked->number};
     struct rsmd_interrupt *holder = NULL, *interrupt;
     if ((asked->flags & RSM_INTERRUPT_ASSIGN_NUMBER) != 0) {
@@ -214,7 +236,7 @@ enum rsm_status rsmd_answer_interrupt_create(struct rsmd_call *call)
         if (count_sharers(holder) >= RSMD_SHARERS_MAX)
             return RSM_ST_NO_RESOURCES;
     }
-    enum rsm_status status = make_interrupt(call, key, holder, &interrupt);
+    status = make_interrupt(call, key, holder, &interrupt);
     if (status == RSM_ST_OK)
         call->reply->u.interrupt_create_reply =
             (struct rsm_interrupt_create_reply){.interrupt = interrupt->id, .number = key.number};
@@ -246,7 +268,7 @@ static enum rsm_status prepare(struct rsmd_node *node, struct rsmd_interrupt *in
     struct rsmd_mailbox *mailbox = &interrupt->mailbox;
     const struct rsm_record sender = {.node = trigger->node};
     enum rsm_status status = rsmd_events_need_counter(mailbox->account, &mailbox->events);
-    if (status == RSM_ST_OK && trigger->kind == RSM_INTERRUPT_DATA)
+    if (status == RSM_ST_OK && trigger->kind != RSM_INTERRUPT_PLAIN)
         status = rsmd_mailbox_append(node, mailbox, &sender, trigger->data, trigger->length);
     return status;
 }
@@ -261,7 +283,7 @@ static enum rsm_status prepare_all(struct rsmd_node *node, struct rsmd_interrupt
         enum rsm_status status = takes(next, trigger) ? prepare(node, next, trigger) : RSM_ST_OK;
         if (status != RSM_ST_OK) {
             for (struct rsmd_interrupt *done = first; done != next; done = done->next_sharer)
-                if (takes(done, trigger) && trigger->kind == RSM_INTERRUPT_DATA)
+                if (takes(done, trigger) && trigger->kind != RSM_INTERRUPT_PLAIN)
                     rsmd_mailbox_retract(&done->mailbox);
             return status;
         }
@@ -282,7 +304,7 @@ static enum rsm_status deliver(struct rsmd_node *node, struct rsmd_interrupt *fi
     do {
         if (takes(next, trigger)) {
             bool posted = rsmd_events_post(&next->mailbox.events, 1, false);
-            if (!posted && trigger->kind == RSM_INTERRUPT_DATA)
+            if (!posted && trigger->kind != RSM_INTERRUPT_PLAIN)
                 rsmd_mailbox_retract(&next->mailbox);
             delivered |= posted;
         }
@@ -304,7 +326,7 @@ enum rsm_status rsmd_interrupt_trigger(struct rsmd_node *node, const struct rsmd
     *id = interrupt->group;
     if (trigger->interrupt == 0)
         return RSM_ST_OK;
-    if (trigger->length > 0 && trigger->kind != RSM_INTERRUPT_DATA)
+    if (trigger->length > 0 && trigger->kind == RSM_INTERRUPT_PLAIN)
         return RSM_ST_INVALID;
     if (trigger->posted) {
         (void)rsmd_events_ring(&interrupt->mailbox.events);

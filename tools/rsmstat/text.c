@@ -83,7 +83,10 @@ const char *text_export_state(const struct rsm_inspect_item *item)
 
 const char *text_interrupt_kind(uint32_t kind)
 {
-    return kind == RSM_INTERRUPT_PLAIN ? "plain" : kind == RSM_INTERRUPT_DATA ? "data" : "unknown";
+    static const char *const names[] = {[RSM_INTERRUPT_PLAIN] = "plain",
+                                        [RSM_INTERRUPT_DATA] = "data",
+                                        [RSM_INTERRUPT_STORES] = "stores"};
+    return kind >= RSM_INTERRUPT_PLAIN && kind <= RSM_INTERRUPT_STORES ? names[kind] : "unknown";
 }
 
 void text_segment_id(char text[TEXT_BYTES], const struct rsm_inspect_item *item)

@@ -56,7 +56,7 @@ WORLD_TEST(numbers_are_the_nodes)
     assert_int_equal(core_tell(owner, core_interrupt, &first), RSM_ST_OK);
     assert_int_equal(core_tell(owner, core_interrupt, &second), RSM_ST_OK);
     assert_int_not_equal(first.id, second.id);
-    TELL_GET(owner, interrupt, RSM_ST_INVALID, .slot = 1, .flags = 3, .id = 5);
+    TELL_GET(owner, interrupt, RSM_ST_INVALID, .slot = 1, .flags = 4, .id = 5);
     /* They are free as soon as their owner has gone. */
     actor_kill(owner);
     for (int i = 0; i < 6; i++) {

@@ -89,7 +89,7 @@ static bool decodes(void)
 static bool is_number(const struct json_value *object, const char *key, uint64_t number)
 {
     const struct json_value *value = json_member(object, key);
-    return value != NULL && value->kind == JSON_NUMBER && value->number == (double)number;
+    return value != NULL && value->kind == JSON_NUMBER && value->number == number;
 }
 
 /* Stores by instructions that are not decoded. A page may be flushed before the instruction that it

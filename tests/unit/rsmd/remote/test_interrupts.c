@@ -121,6 +121,45 @@ TEST(who_has_posted_only_rings)
     person_end(&neighbour);
 }
 
+static enum rsm_status create_stores(struct person *who, uint32_t flags)
+{
+    struct rsm_msg msg = {
+        .type = RSM_MSG_INTERRUPT_CREATE,
+        .u.interrupt_create = {
+            .kind = RSM_INTERRUPT_STORES, .number = NUMBER, .flags = flags, .mode = 0666}};
+    return ask(who, &msg);
+}
+
+/* An interrupt of stores is a segment's: no other user can have it, or have its number first. */
+TEST(only_a_segments_user_learns_of_stores)
+{
+    enum { SHARED = RSM_INTERRUPT_SHARED };
+    struct person stranger;
+    struct rsm_msg segment = {.type = RSM_MSG_EXPORT_CREATE,
+                              .u.export_create = {.controller = "sci0",
+                                                  .length = (uint64_t)sysconf(_SC_PAGESIZE),
+                                                  .mode = 0666,
+                                                  .want_extent = 1,
+                                                  .claim = RSM_CLAIM_ID,
+                                                  .space = RSM_ID_SPACE_SISCI,
+                                                  .segment_id = NUMBER}};
+    person_begin(&stranger, 1, 501);
+    assert_int_equal(create_stores(&owner, SHARED), RSM_ST_DENIED); /* there is no segment */
+    assert_int_equal(ask(&owner, &segment), RSM_ST_OK);
+    rsm_packet_fds_close(&owner.fds);
+    assert_int_equal(create_stores(&stranger, SHARED), RSM_ST_DENIED);
+    assert_int_equal(create_stores(&owner, RSM_INTERRUPT_ASSIGN_NUMBER), RSM_ST_INVALID);
+    assert_int_equal(find(RSM_INTERRUPT_STORES), RSM_ST_NOT_FOUND);
+    assert_int_equal(create_stores(&owner, SHARED), RSM_ST_OK);
+    uint32_t interrupt = owner.reply.u.interrupt_create_reply.interrupt;
+    assert_int_equal(create_stores(&stranger, SHARED), RSM_ST_DENIED);
+    assert_int_equal(find(RSM_INTERRUPT_STORES), RSM_ST_OK);
+    assert_int_equal(trigger(RSM_INTERRUPT_STORES, interrupt, "what was stored"), RSM_ST_OK);
+    assert_int_equal(pending(interrupt), 1);
+    rsm_packet_fds_close(&owner.fds);
+    person_end(&stranger);
+}
+
 TEST(messages_cross_and_a_full_queue_refuses)
 {
     uint32_t interrupt = create(RSM_INTERRUPT_DATA, 0600);
