@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file A second import over the connection of one that is there, which tells its owner of each
- *  write. It has no mapping of the transport: the mapping engine carries out what is stored. */
+/** @file A second import over the connection of one that is there, which reports each write to its
+ *  owner. It has no mapping of the transport: the mapping engine carries out what is stored. */
 #pragma once
 
 #include "base/exports.h"

@@ -15,7 +15,7 @@
 enum {
     REGISTER_FLAGS = SCI_FLAG_USE_CALLBACK | SCI_FLAG_CONDITIONAL_INTERRUPT | SCI_FLAG_COUNTING_INT,
     FLAG_BYTES = 4,
-    MODE = 0666,      /* who may write the segment may say so, and a store is all that it says */
+    MODE = 0666,      /* who may write the segment may say that he has */
     PAUSE_US = 10000, /* after a failure that may pass */
 };
 
@@ -33,7 +33,7 @@ struct sisci_flag {
 };
 
 struct sisci_flags {
-    struct rsmcore_interrupt *stores; /* what tells of stores */
+    struct rsmcore_interrupt *stores; /* brings what was stored */
     struct sisci_listener *listener;
     pthread_mutex_t lock; /* guards what follows */
     struct sisci_flag *first;
@@ -112,6 +112,10 @@ static sci_error_t start(struct sisci_flags *flags, unsigned id)
     uint32_t number = id;
     enum rsm_status status = rsmcore_interrupt_create(RSM_INTERRUPT_STORES, &number,
                                                       RSM_INTERRUPT_SHARED, MODE, &flags->stores);
+    if (status == RSM_ST_INVALID)
+        return SCI_ERR_NOT_SUPPORTED; /* by a daemon that does not know the kind */
+    if (status == RSM_ST_DENIED)
+        return SCI_ERR_CONNECTION_REFUSED;
     if (status != RSM_ST_OK)
         return sisci_error(SISCI_LOCAL, status);
     sci_error_t error = sisci_listener_start(&listener_type, flags, &flags->listener);
@@ -182,7 +186,7 @@ static sci_error_t check_place(const struct sisci_local_segment *segment, unsign
                : SCI_ERR_OUT_OF_RANGE;
 }
 
-/* Nobody but the flag raises the interrupt, which has a number like any other. */
+/* The interrupt has a number like any other, by which no process may trigger it. */
 static sci_error_t make(struct sisci_local_segment *segment, unsigned offset,
                         const struct sisci_interrupt_callback *callback, unsigned flags,
                         void **handle)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file Interrupt flags: interrupts that stores to a location of a local segment raise, if they are
- *  made through a map with such a flag (notifier.h). */
+/** @file Interrupt flags: interrupts that stores to a location of a local segment raise, if they
+ *  are made through a map that reports them (notifier.h). */
 #pragma once
 
 #include "error.h"

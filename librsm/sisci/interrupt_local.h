@@ -35,7 +35,7 @@ struct sisci_interrupt_wanted {
                                   ended on error. NULL: other processes trigger it */
 };
 
-/** Make one whose owner the caller holds. @p handle is set before the callback is called; what it is
- *  on error means nothing. */
+/** Make one whose owner the caller holds. @p handle is set before the callback is called; on error
+ *  it means nothing. */
 sci_error_t sisci_interrupt_make(struct sisci_object *owner, struct sisci_interrupt_wanted *wanted,
                                  void **handle);

@@ -133,8 +133,7 @@ SISCI_API(void *, SCIMapLocalSegment)
     return result == SCI_ERR_OK ? address : NULL;
 }
 
-/* Map what the segment's connection leads to, or what tells the exporter of stores. On error all is
- * as it was. */
+/* Map what the segment's connection leads to, or the notifier over it. */
 static sci_error_t map_import(struct sisci_map *map, const struct wanted *wanted)
 {
     uint32_t rights = RSM_RIGHT_READ | (wanted->read_only ? 0 : RSM_RIGHT_WRITE);

@@ -21,6 +21,6 @@ sci_error_t sisci_notifier_start(const struct sisci_connection *connection, bool
 /** What the map maps, and what is stored through. */
 struct rsmcore_import *sisci_notifier_import(const struct sisci_notifier *notifier);
 
-/** End it, once there is no mapping. The exporter learns of all that was stored before, unless it is
- *  out of reach. Waits for that. */
+/** End it, once there is no mapping. The exporter learns of all that was stored before, unless it
+ *  is out of reach. Waits for that. */
 void sisci_notifier_end(struct sisci_notifier *notifier);

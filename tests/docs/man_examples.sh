@@ -37,7 +37,7 @@ for page in "$source"/man/*.[1-9]*; do
 done
 
 flags="-std=c99 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -Wshadow -Wconversion -I$source/include
-       -I$source/compat/include"
+       -I$source/compat/include -I$source/compat/sisci/include"
 compiled=0 ran=0
 for example in "$work"/*.c; do
     # shellcheck disable=SC2086 # words

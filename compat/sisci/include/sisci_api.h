@@ -469,9 +469,10 @@ sci_segment_cb_reason_t SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segmen
  *                byte is to be at @p addr, which has the place in its page that the byte has in its
  *                own, and nothing is mapped there. Of remote segments those that choose how
  *                hardware stores and reads change nothing; SCI_FLAG_BROADCAST: of a group, else
- *                SCI_ERR_ILLEGAL_FLAG; SCI_FLAG_LOCK_OPERATION,
- *                SCI_FLAG_CONDITIONAL_INTERRUPT_MAP and
- *                SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP: SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ *                SCI_ERR_ILLEGAL_FLAG; SCI_FLAG_CONDITIONAL_INTERRUPT_MAP or
+ *                SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP: stores raise the interrupts of
+ *                SCIRegisterInterruptFlag(), both: SCI_ERR_ILLEGAL_FLAG, of a group:
+ *                SCI_ERR_FLAG_NOT_IMPLEMENTED, as SCI_FLAG_LOCK_OPERATION.
  * @param error   also SCI_ERR_OUT_OF_RANGE; SCI_ERR_ILLEGAL_ADDRESS: @p addr cannot be;
  *                SCI_ERR_NOT_CONNECTED; SCI_ERR_ILLEGAL_OPERATION: there is no memory.
  * @return where byte @p offset of the segment is; NULL on error.
@@ -853,6 +854,44 @@ void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt, unsigned 
 void SCITriggerDataInterrupt(sci_remote_data_interrupt_t interrupt, void *data, unsigned int length,
                              unsigned int flags, sci_error_t *error);
 
+/* ------------------------------------------------------------------ interrupts by stores */
+
+/**
+ * Make an interrupt that stores to four bytes of a local segment raise, if they are made through a
+ * map with SCI_FLAG_CONDITIONAL_INTERRUPT_MAP or SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP. It is
+ * waited for and removed as those of SCICreateInterrupt(), and ends with its segment. Stores that
+ * follow each other closely may raise it once.
+ * @param offset  in the segment, a multiple of 4.
+ * @param flags   SCI_FLAG_USE_CALLBACK; SCI_FLAG_COUNTING_INT changes nothing;
+ *                SCI_FLAG_CONDITIONAL_INTERRUPT: a store through a conditional map raises it only
+ *                while it is enabled, and disables it. It is enabled at first.
+ * @param error   also SCI_ERR_OFFSET_ALIGNMENT, SCI_ERR_OUT_OF_RANGE; SCI_ERR_ILLEGAL_OPERATION:
+ *                the segment is private or a member of a group; SCI_ERR_CONNECTION_REFUSED: it is
+ *                attached and another user's; SCI_ERR_NOT_SUPPORTED: by an older daemon.
+ */
+void SCIRegisterInterruptFlag(unsigned int localAdapterNo, sci_local_interrupt_t *interrupt,
+                              sci_local_segment_t segment, unsigned int offset,
+                              sci_cb_interrupt_t callback, void *callbackArg, unsigned int flags,
+                              sci_error_t *error);
+
+/** Enable a conditional interrupt again. @param flags  0. @param error  also
+ *  SCI_ERR_COND_INT_RACE_PROBLEM: a store came while it was disabled; it still is, and the next
+ *  call may succeed. SCI_ERR_ILLEGAL_OPERATION: it is not conditional. */
+void SCIEnableConditionalInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
+                                   sci_error_t *error);
+
+/** Disable it, and forget stores that came before. @param flags  0. @param error  also
+ *  SCI_ERR_ILLEGAL_OPERATION. */
+void SCIDisableConditionalInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
+                                    sci_error_t *error);
+
+/** How many stores there were since it was enabled, disabled or registered. @param flags  0.
+ *  @param error  also SCI_ERR_OVERFLOW: more than the counter holds; SCI_ERR_ILLEGAL_OPERATION: it
+ *  is none of SCIRegisterInterruptFlag(). */
+void SCIGetConditionalInterruptTrigCounter(sci_local_interrupt_t interrupt,
+                                           unsigned int *interruptTrigCounter, unsigned int flags,
+                                           sci_error_t *error);
+
 /* ------------------------------------------------------------------ what librsm has not */
 
 /*
@@ -877,17 +916,6 @@ void SCIRequestDMAChannel(sci_desc_t sd, sci_dma_channel_t *channel, unsigned in
 void SCIReturnDMAChannel(sci_dma_channel_t channel, sci_error_t *error);
 void SCIAssignDMAChannel(sci_dma_channel_t channel, sci_dma_queue_t dq, unsigned int flags,
                          sci_error_t *error);
-void SCIRegisterInterruptFlag(unsigned int localAdapterNo, sci_local_interrupt_t *interrupt,
-                              sci_local_segment_t segment, unsigned int offset,
-                              sci_cb_interrupt_t callback, void *callbackArg, unsigned int flags,
-                              sci_error_t *error);
-void SCIEnableConditionalInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
-                                   sci_error_t *error);
-void SCIDisableConditionalInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
-                                    sci_error_t *error);
-void SCIGetConditionalInterruptTrigCounter(sci_local_interrupt_t interrupt,
-                                           unsigned int *interruptTrigCounter, unsigned int flags,
-                                           sci_error_t *error);
 void SCIConnectSCISpace(sci_desc_t sd, unsigned int localAdapterNo, sci_remote_segment_t *segment,
                         sci_address_t address, unsigned int size, unsigned int flags,
                         sci_error_t *error);

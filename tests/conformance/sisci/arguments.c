@@ -21,11 +21,6 @@ static void all_report(sci_error_t wanted, void *any)
     GIVES(wanted, SCIRequestDMAChannel, any, NULL, ADAPTER, 0, UINT32_MAX, 0);
     GIVES(wanted, SCIReturnDMAChannel, any);
     GIVES(wanted, SCIAssignDMAChannel, any, any, UINT32_MAX);
-    GIVES(wanted, SCIRegisterInterruptFlag, ADAPTER, NULL, any, UINT32_MAX, NULL, NULL, 0);
-    GIVES(wanted, SCIEnableConditionalInterrupt, any, UINT32_MAX);
-    GIVES(wanted, SCIDisableConditionalInterrupt, any, 0);
-    GIVES(wanted, SCIGetConditionalInterruptTrigCounter, any, NULL, 0);
-    GIVES(wanted, SCIGetConditionalInterruptTrigCounter, any, &number, 0);
     GIVES(wanted, SCIBorrowDevice, any, NULL, UINT64_MAX, 0);
     GIVES(wanted, SCIReturnDevice, any, 0);
     HOLDS(SCIGetFabricDeviceId(any) == 0);
@@ -48,7 +43,6 @@ CONFORMANCE(X, 20, "whatever librsm does not have says so, for any argument, and
 {
     const sci_error_t absent = SCI_ERR_NOT_IMPLEMENTED;
     sci_dma_channel_t channel = (sci_dma_channel_t)8;
-    sci_local_interrupt_t interrupt = (sci_local_interrupt_t)8;
     sci_device_t device = (sci_device_t)8;
     sci_remote_segment_t segment = (sci_remote_segment_t)8;
     begin_as_a();
@@ -59,10 +53,9 @@ CONFORMANCE(X, 20, "whatever librsm does not have says so, for any argument, and
     all_report(absent, desc());
     /* Where a handle was to be stored there is none. */
     GIVES(absent, SCIRequestDMAChannel, desc(), &channel, ADAPTER, 0, 0, 0);
-    GIVES(absent, SCIRegisterInterruptFlag, ADAPTER, &interrupt, own.segment, 0, NULL, NULL, 0);
     GIVES(absent, SCIBorrowDevice, desc(), &device, 1, 0);
     GIVES(absent, SCIConnectDeviceSegment, NULL, &segment, 1, 0, NULL, NULL, 0);
-    HOLDS(channel == NULL && interrupt == NULL && device == NULL && segment == NULL);
+    HOLDS(channel == NULL && device == NULL && segment == NULL);
     SUCCEEDS(SCIUnmapSegment, own.map, 0);
     SUCCEEDS(SCIRemoveSegment, own.segment, 0);
     SCITerminate();

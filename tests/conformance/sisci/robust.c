@@ -50,6 +50,12 @@ static void refuse_handle(void *handle)
     GIVES(refused, SCIRemoveInterrupt, handle, 0);
     GIVES(refused, SCIRemoveDataInterrupt, handle, 0);
     GIVES(refused, SCIWaitForInterrupt, handle, 0, 0);
+    GIVES(refused, SCIRegisterInterruptFlag, ADAPTER, (sci_local_interrupt_t *)&made, handle, 0,
+          NULL, NULL, 0);
+    HOLDS(made == NULL);
+    GIVES(refused, SCIEnableConditionalInterrupt, handle, 0);
+    GIVES(refused, SCIDisableConditionalInterrupt, handle, 0);
+    GIVES(refused, SCIGetConditionalInterruptTrigCounter, handle, &number, 0);
     GIVES(refused, SCIWaitForDataInterrupt, handle, bytes, &length, 0, 0);
     GIVES(refused, SCIDisconnectInterrupt, handle, 0);
     GIVES(refused, SCIDisconnectDataInterrupt, handle, 0);
@@ -461,16 +467,12 @@ CONFORMANCE(X, 10, "the end of the daemon ends waits; what is made afterwards wo
 CONFORMANCE(X, 11, "what librsm has not says so")
 {
     const sci_error_t absent = SCI_ERR_NOT_IMPLEMENTED;
-    sci_local_interrupt_t interrupt = (sci_local_interrupt_t)8;
     sci_remote_segment_t segment = (sci_remote_segment_t)8;
     sci_device_t device = (sci_device_t)8;
     sci_address_t address = {0, 0, 0};
     begin_as_a();
     HOLDS(SCIGetCSRRegister(desc(), ADAPTER, node_a(), 0, 0, NULL) == 0);
     GIVES(absent, SCISetLocalCSR, desc(), ADAPTER, 0, 0, 0);
-    GIVES(absent, SCIRegisterInterruptFlag, ADAPTER, &interrupt, NULL, 0, NULL, NULL, 0);
-    HOLDS(interrupt == NULL);
-    GIVES(absent, SCIEnableConditionalInterrupt, interrupt, 0);
     GIVES(SCI_ERR_ACCESS, SCIConnectSCISpace, desc(), ADAPTER, &segment, address, 1, 0);
     HOLDS(segment == NULL);
     GIVES(absent, SCIBorrowDevice, desc(), &device, 1, 0);
