@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks 108 to 112: interrupts that stores raise. */
+/* Checks 108 to 113: interrupts that stores raise. */
 #include <semaphore.h>
 
 #include "segments_peer.h"
@@ -279,5 +279,51 @@ CONFORMANCE(I, 112, "what is wrong with flags and their maps is refused, and cha
           CONDITIONAL | UNCONDITIONAL);
     HOLDS(map == NULL);
     GIVES(SCI_ERR_OUT_OF_RANGE, SCIMapRemoteSegment, own_again, &map, 8, SIZE, NULL, CONDITIONAL);
+    SCITerminate();
+}
+
+CONFORMANCE(I, 113, "an exporter that is stopped holds up no store, and gets all of them later")
+{
+    enum { STORES = 600, SOON_MS = 20000 };
+    sci_map_t map;
+    sci_error_t error;
+    NEEDS_MAP();
+    struct actor *b = b_start();
+    begin_as_a();
+    S_OK(b, offer, .id = SEGMENT, .size = SIZE);
+    S_OK(b, flag, .offset = FLAG);
+    sci_remote_segment_t segment = connected(node_b(), SEGMENT);
+    volatile uint8_t *bytes =
+        SCIMapRemoteSegment(segment, &map, 0, SIZE, NULL, UNCONDITIONAL, &error);
+    EXPECT(SCI_ERR_OK, error);
+    volatile uint32_t *flag = (volatile uint32_t *)(bytes + FLAG);
+    process_freeze(b->pid);
+    int64_t begin = now_ms();
+    for (uint32_t i = 1; i <= STORES; i++) {
+        *flag = i;
+        SCIFlush(NULL, 0);
+        usleep(100); /* so that many messages become of them, more than the exporter has room for */
+    }
+    HOLDS(now_ms() - begin < SOON_MS);
+    process_thaw(b->pid);
+    while (S_TELL(b, wait_flag, .timeout = NO_MORE_MS) == SCI_ERR_OK)
+        continue;
+    HOLDS((S_ASK(b, load, .offset = FLAG).value & UINT32_MAX) == STORES);
+    *flag = STORES + 1;
+    SCIFlush(NULL, 0);
+    S_OK(b, wait_flag, .timeout = LONG_MS);
+
+    /* One that stays stopped does not keep a map from its end. */
+    process_freeze(b->pid);
+    for (uint32_t i = 1; i <= STORES; i++) {
+        *flag = i;
+        SCIFlush(NULL, 0);
+        usleep(100);
+    }
+    begin = now_ms();
+    SUCCEEDS(SCIUnmapSegment, map, 0);
+    HOLDS(now_ms() - begin < SOON_MS);
+    process_thaw(b->pid);
+    S_OK(b, wait_flag, .timeout = LONG_MS);
     SCITerminate();
 }

@@ -8,6 +8,7 @@ static uint8_t *local_bytes[S_SLOTS];
 static sci_remote_segment_t remote[S_SLOTS];
 static sci_map_t maps[S_SLOTS];
 static volatile uint8_t *map_bytes[S_SLOTS];
+static sci_local_interrupt_t flags[S_SLOTS];
 
 int s_tell(struct actor *peer, actor_function verb, struct s_order *order)
 {
@@ -98,6 +99,19 @@ int s_store(void *bytes)
     memcpy(local_bytes[order->slot] + order->offset, &order->value, sizeof order->value);
     SCIFlush(NULL, 0);
     return 0;
+}
+
+int s_flag(void *bytes)
+{
+    const struct s_order *order = bytes;
+    return (int)ERROR_OF(SCIRegisterInterruptFlag, ADAPTER, &flags[order->slot], local[order->slot],
+                         (unsigned)order->offset, NULL, NULL, order->flags);
+}
+
+int s_wait_flag(void *bytes)
+{
+    const struct s_order *order = bytes;
+    return (int)ERROR_OF(SCIWaitForInterrupt, flags[order->slot], order->timeout, 0);
 }
 
 int s_wait_local(void *bytes)

@@ -47,6 +47,8 @@ int s_remove(void *order);      /* .flags */
 int s_attach(void *order);      /* to .id; answers .size */
 int s_load(void *order);        /* .value: 8 bytes of the local segment at .offset */
 int s_store(void *order);
+int s_flag(void *order);       /* an interrupt of .offset; .flags */
+int s_wait_flag(void *order);  /* .timeout */
 int s_wait_local(void *order); /* .timeout; answers .reason, .node */
 
 int s_connect(void *order); /* .node, .id */
