@@ -15,7 +15,8 @@ if [ "${RSM_BENCH_GROUPS-}" != inside ]; then
     wire=()
     if [ "${1-}" = --delay ]; then
         RSM_BENCH_DELAY=$2
-        wire=(--wire "$build/tests/bin/wire")
+        wire=(--wire "$build/bin/wire")
+        cc -O2 -D_GNU_SOURCE -o "$build/bin/wire" tests/integration/links/wire.c
         shift 2
     fi
     exec tests/integration/networks.sh "${wire[@]}" "$PWD/bench/groups.sh" "$@"
