@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/exports.h"
+
+RSMCORE_EXPORTS_BEGIN
+
 /** Bytes; UINT64_MAX: no control group sets a limit. */
 struct rsm_memory_bounds {
     uint64_t limit; /**< the lowest of the group and those above it */
@@ -24,3 +28,5 @@ uint64_t rsm_memory_size(void);
 /** Whether so many bytes more can be touched. Any thread; the groups are asked once a second, or
  *  once much of the room is taken. */
 bool rsm_memory_fits(uint64_t bytes);
+
+RSMCORE_EXPORTS_END

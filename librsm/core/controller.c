@@ -283,10 +283,29 @@ const char *rsmcore_controller_name(const struct rsmcore_controller *controller)
     return controller->info.name;
 }
 
-const struct mapping_settings *
-rsmcore_controller_map_settings(const struct rsmcore_controller *controller)
+/* Those that came after release 1.0, from a daemon that has them. */
+static void ask_for_tunables(const struct rsmcore_controller *controller,
+                             struct rsmcore_control *control, struct mapping_settings *settings)
 {
-    return &controller->info.map;
+    struct rsm_msg msg;
+    if (!rsmcore_control_knows(control, RSM_MSG_TUNABLES))
+        return;
+    rsm_msg_begin(&msg, RSM_MSG_TUNABLES);
+    strcpy(msg.u.tunables.controller, controller->info.name);
+    const struct rsm_tunables_reply *reply = &msg.u.tunables_reply;
+    if (rsmcore_control_call(control, &msg, NULL) == RSM_ST_OK)
+        (void)rsmcore_map_settings_take(settings, reply->given, reply->value, reply->count);
+}
+
+struct mapping_settings rsmcore_controller_map_settings(const struct rsmcore_controller *controller)
+{
+    struct mapping_settings settings = controller->info.map;
+    struct rsmcore_control *control;
+    if (rsmcore_control_local(&control) == RSM_ST_OK) {
+        ask_for_tunables(controller, control, &settings);
+        rsmcore_control_release(control);
+    }
+    return settings;
 }
 
 bool rsmcore_controller_is_loopback(const struct rsmcore_controller *controller)

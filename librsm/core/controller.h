@@ -43,8 +43,9 @@ void rsmcore_controller_close(struct rsmcore_controller *controller);
 const struct rsm_port_attr *rsmcore_controller_attr(const struct rsmcore_controller *controller);
 /** Name as configured on this node. */
 const char *rsmcore_controller_name(const struct rsmcore_controller *controller);
-/** What is configured about software mappings over it. */
-const struct mapping_settings *
+/** What is configured about software mappings over it. Asks the daemon, if that knows more than
+ *  it said when the controller was opened. */
+struct mapping_settings
 rsmcore_controller_map_settings(const struct rsmcore_controller *controller);
 /** Whether it reaches only the local node. */
 bool rsmcore_controller_is_loopback(const struct rsmcore_controller *controller);

@@ -313,27 +313,36 @@ static void after_fork_in_child(void)
 
 RSMCORE_FORK_PART(wraps, RSMCORE_FORK_WRAPS, after_fork_in_child);
 
+/* Called with the lock held. */
+static enum rsm_status wrap(struct rsmcore_import *import, const struct mapping_settings *settings)
+{
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    if ((conn->caps & RSM_CAP_MAP) != 0)
+        return RSM_ST_OK;
+    const struct rsm_mapping_ops *engine = mapping_engine();
+    if (engine == NULL)
+        return RSM_ST_UNSUPPORTED;
+    struct rsm_conn *wrapped;
+    enum rsm_status status = engine->wrap(conn, import->length, import->rights, settings, &wrapped);
+    if (status != RSM_ST_OK)
+        return status;
+    rsmcore_conn_succeed(wrapped, conn);
+    atomic_store(&import->conn, wrapped);
+    atomic_store(&import->soft, engine);
+    atomic_store(&rsmcore_mapping_engine, engine);
+    return RSM_ST_OK;
+}
+
 /* Make the connection one that can map. */
 static enum rsm_status make_mappable(struct rsmcore_import *import)
 {
     RSM_UNCANCELLABLE;
-    enum rsm_status status = RSM_ST_OK;
+    if ((rsmcore_import_conn(import)->caps & RSM_CAP_MAP) != 0)
+        return RSM_ST_OK;
+    /* First, because the daemon may take its time. */
+    const struct mapping_settings settings = rsmcore_controller_map_settings(import->controller);
     pthread_mutex_lock(&wrapping_lock);
-    struct rsm_conn *conn = rsmcore_import_conn(import);
-    if ((conn->caps & RSM_CAP_MAP) == 0) {
-        const struct rsm_mapping_ops *engine = mapping_engine();
-        struct rsm_conn *wrapped;
-        status = engine == NULL
-                     ? RSM_ST_UNSUPPORTED
-                     : engine->wrap(conn, import->length, import->rights,
-                                    rsmcore_controller_map_settings(import->controller), &wrapped);
-        if (status == RSM_ST_OK) {
-            rsmcore_conn_succeed(wrapped, conn);
-            atomic_store(&import->conn, wrapped);
-            atomic_store(&import->soft, engine);
-            atomic_store(&rsmcore_mapping_engine, engine);
-        }
-    }
+    enum rsm_status status = wrap(import, &settings);
     pthread_mutex_unlock(&wrapping_lock);
     return status;
 }

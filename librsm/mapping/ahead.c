@@ -15,7 +15,7 @@ static bool goes_on(const struct mapping_stream *stream, uint32_t page)
 static void drop(struct mapping_space *space, struct mapping_stream *stream)
 {
     uint32_t page = stream->from;
-    while (page < stream->end && (page = mapping_next_clean(space, page)) < stream->end) {
+    while ((page = mapping_next_clean(space, page, stream->end)) != MAPPING_NO_PAGE) {
         uint32_t end = mapping_ahead_end(space, page);
         if (end > page)
             mapping_drop_clean(space, page, end - page);

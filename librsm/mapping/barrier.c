@@ -15,6 +15,7 @@ static void drop_overlapping(struct mapping_space *space, uint64_t offset, size_
     for (uint32_t page = first; page <= last; page++) {
         space->page[page].known = false;
         space->page[page].stored_lines = 0;
+        mapping_cache_forget(space, page);
     }
 }
 
@@ -102,7 +103,7 @@ uint32_t mapping_service_due(const struct mapping_space *space)
 
 uint32_t mapping_service_next(struct mapping_space *space, uint32_t from)
 {
-    uint32_t page = mapping_next_clean(space, from);
+    uint32_t page = mapping_next_clean(space, from, space->page_count);
     if (page == MAPPING_NO_PAGE)
         return page;
     if (space->now() - space->page[page].since < space->options.refresh_us)

@@ -22,6 +22,7 @@ enum mapping_defect {
     MAPPING_BLIND_OPEN = 13,     /* an open barrier passes while a page is being read */
     MAPPING_TORN_RUN = 14,       /* pages that changed as they were read together stay together */
     MAPPING_AHEAD_STAYS = 15, /* pages read ahead stay beside one that is read for the first time */
+    MAPPING_FORGETFUL = 16, /* a page that comes back to the cache is as one that never was there */
 };
 
 #ifdef RSM_MAPPING_DEFECTS

@@ -38,6 +38,16 @@ static size_t set_bytes(const struct mapping_space *space)
     return (space->page_count + 63) / 64 * sizeof(uint64_t);
 }
 
+static size_t holder_bytes(const struct mapping_space *space)
+{
+    return (space->page_count + 63) / 64;
+}
+
+static size_t digest_bytes(const struct mapping_space *space)
+{
+    return space->page_count * sizeof(uint64_t);
+}
+
 static size_t segment_bytes(const struct mapping_space *space)
 {
     return (size_t)space->page_count * space->page_size;
@@ -68,7 +78,8 @@ enum rsm_status mapping_memory_make(struct mapping_space *space, int *fd)
         return status;
     space->twins = reserve(segment_bytes(space));
     space->page = reserve(table_bytes(space));
-    space->clean = reserve(set_bytes(space));
+    space->clean = reserve(2 * set_bytes(space));
+    space->clean_words = space->clean + set_bytes(space) / sizeof *space->clean;
     space->buffer = reserve((MAPPING_BUFFER_PAGES + 1) * space->page_size);
     uint64_t *bits = reserve(MAPPING_STRETCHES * space->page_size / 8);
     space->stretches[0].bytes = bits;
@@ -97,6 +108,37 @@ enum rsm_status mapping_memory_separate(struct mapping_space *space)
     return RSM_ST_OK;
 }
 
+/* A page takes its copy, a twin, its part of the table at worst, and what the views show if that is
+ * not the copy. */
+static uint32_t limit_for(const struct mapping_space *space, uint64_t bytes)
+{
+    uint64_t pages = bytes / ((space->shown != NULL ? 4 : 3) * space->page_size);
+    return pages < space->page_count ? (uint32_t)(pages > 0 ? pages : 1) : 0;
+}
+
+enum rsm_status mapping_memory_bound(struct mapping_space *space, uint64_t bytes)
+{
+    struct mapping_cache *cache = &space->cache;
+    uint32_t limit = limit_for(space, bytes);
+    if (limit == 0)
+        return RSM_ST_OK;
+    cache->ring = reserve(limit * sizeof *cache->ring);
+    cache->holders = reserve(holder_bytes(space));
+    cache->digest = reserve(digest_bytes(space));
+    if (cache->ring == NULL || cache->holders == NULL || cache->digest == NULL)
+        return RSM_ST_NO_MEMORY;
+    cache->limit = limit;
+    return RSM_ST_OK;
+}
+
+static void free_cache(const struct mapping_space *space)
+{
+    const struct mapping_cache *cache = &space->cache;
+    give_back(cache->ring, cache->limit * sizeof *cache->ring);
+    give_back(cache->holders, holder_bytes(space));
+    give_back(cache->digest, digest_bytes(space));
+}
+
 void mapping_memory_free(struct mapping_space *space, int fd, bool inherited)
 {
     uint8_t *shared = space->shown != NULL ? space->shown : space->copy;
@@ -104,9 +146,10 @@ void mapping_memory_free(struct mapping_space *space, int fd, bool inherited)
         give_back(shared, segment_bytes(space));
     if (space->shown != NULL)
         give_back(space->copy, segment_bytes(space));
+    free_cache(space);
     give_back(space->twins, segment_bytes(space));
     give_back(space->page, table_bytes(space));
-    give_back(space->clean, set_bytes(space));
+    give_back(space->clean, 2 * set_bytes(space));
     give_back(space->buffer, (MAPPING_BUFFER_PAGES + 1) * space->page_size);
     give_back(space->stretches[0].bytes, MAPPING_STRETCHES * space->page_size / 8);
     if (fd >= 0)
@@ -126,4 +169,26 @@ void mapping_memory_trim(struct mapping_space *space)
     if (space->shown != NULL)
         (void)madvise(space->copy, segment_bytes(space), MADV_DONTNEED);
     (void)madvise(space->twins, segment_bytes(space), MADV_DONTNEED);
+}
+
+void mapping_memory_clear_tables(struct mapping_space *space)
+{
+    (void)madvise(space->page, table_bytes(space), MADV_DONTNEED);
+    (void)madvise(space->cache.holders, holder_bytes(space), MADV_DONTNEED);
+    (void)madvise(space->cache.digest, digest_bytes(space), MADV_DONTNEED);
+}
+
+void mapping_memory_release_pages(struct mapping_space *space, uint32_t first, uint32_t count)
+{
+    size_t length = count * space->page_size;
+    if (space->shown != NULL)
+        (void)madvise(mapping_copy_of(space, first), length, MADV_DONTNEED);
+    else
+        (void)madvise(mapping_copy_of(space, first), length, MADV_REMOVE);
+    (void)madvise(mapping_twin_of(space, first), length, MADV_DONTNEED);
+}
+
+void mapping_memory_release_entries(struct mapping_space *space, uint32_t first, uint32_t count)
+{
+    (void)madvise(&space->page[first], count * sizeof space->page[0], MADV_DONTNEED);
 }

@@ -240,10 +240,10 @@ static void log_counters(struct mapping *mapping, const struct mapping_counters 
     rsm_log_info("mapping by %s ended: traps=%" PRIu64 " loads=%" PRIu64 " emulated=%" PRIu64
                  " promotions=%" PRIu64 " flushes=%" PRIu64 " pages=%" PRIu64 " runs=%" PRIu64
                  " two-way=%" PRIu64 " refreshes=%" PRIu64 " unknown=%" PRIu64 " blocked=%" PRIu64
-                 " by-calls=%" PRIu64,
+                 " by-calls=%" PRIu64 " evictions=%" PRIu64,
                  mapping->mechanism->name, c->traps, c->loads, c->stores, c->promotions, c->flushes,
                  c->flushed_pages, c->runs, c->two_way_pages, c->refreshes, stores.unknown,
-                 stores.blocked, stores.by_calls);
+                 stores.blocked, stores.by_calls, c->evictions);
 }
 
 /* No view is left: what was cached is not what the next one will see. */
@@ -252,7 +252,7 @@ static void close_space(struct mapping *mapping)
     struct mapping_mask before;
     stop(mapping);
     mapping_enter(mapping, &before);
-    mapping_forget(&mapping->space, 0, mapping->space.page_count);
+    mapping_forget(&mapping->space);
     struct mapping_counters counters = mapping->space.counters;
     mapping->space.counters = (struct mapping_counters){.traps = 0};
     mapping_leave(mapping, &before);
@@ -346,6 +346,8 @@ static enum rsm_status init_space(struct mapping *made, struct rsm_conn *inner, 
     space->protect = mapping_view_protect;
     space->now = now;
     space->woken = mapping_service_wake;
+    space->release_pages = mapping_memory_release_pages;
+    space->release_entries = mapping_memory_release_entries;
     space->dirty_first = space->dirty_last = space->streak = MAPPING_NO_PAGE;
     space->latest = MAPPING_NO_PAGE;
     return mapping_memory_make(space, &made->fd);
@@ -387,6 +389,8 @@ static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t righ
     made->faultfd = made->pagemap = -1;
     if (status == RSM_ST_OK)
         status = mapping_mechanism_choose(made);
+    if (status == RSM_ST_OK && made->space.mirror == NULL)
+        status = mapping_memory_bound(&made->space, options.cache_bytes);
 #if MAPPING_HAS_DECODER
     mapping_vector_init();
 #endif

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/memory_limit.h"
 #include "mapping/decode.h"
 #include "mapping/mechanism.h"
+
+enum { SHARE = 8 }; /* of the memory, for the cache of one connection */
 
 struct mapping_options mapping_options_default(void)
 {
@@ -40,6 +43,9 @@ static void apply(struct mapping_options *options, const struct mapping_settings
     for (unsigned i = 0; i < MAPPING_TUNABLES; i++)
         if (numbers[i] != NULL && (settings->given >> i & 1))
             *numbers[i] = settings->value[i];
+    options->cache_bytes = (settings->given >> MAPPING_TUNABLE_CACHE_MIB & 1) != 0
+                               ? (uint64_t)settings->value[MAPPING_TUNABLE_CACHE_MIB] << 20
+                               : rsm_memory_size() / SHARE;
     if (settings->given >> MAPPING_TUNABLE_MODE & 1)
         options->mode = (enum mapping_mode)settings->value[MAPPING_TUNABLE_MODE];
     if (settings->given >> MAPPING_TUNABLE_TRAP & 1)

@@ -16,6 +16,7 @@ struct mapping_options {
     uint32_t refresh_us;
     uint32_t grain;
     enum mapping_atomics atomics;
+    uint64_t cache_bytes; /**< what pages may take */
 };
 
 /** The defaults for this processor. */

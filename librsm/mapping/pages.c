@@ -15,7 +15,9 @@ static void wake(struct mapping_space *space)
 
 static void add_clean(struct mapping_space *space, uint32_t page)
 {
-    space->clean[page / BITS] |= UINT64_C(1) << page % BITS;
+    uint32_t word = page / BITS;
+    space->clean[word] |= UINT64_C(1) << page % BITS;
+    space->clean_words[word / BITS] |= UINT64_C(1) << word % BITS;
     if (atomic_fetch_add(&space->clean_count, 1) == 0) {
         space->clean_from = page;
         space->clean_to = page + 1;
@@ -28,7 +30,10 @@ static void add_clean(struct mapping_space *space, uint32_t page)
 
 static void remove_clean(struct mapping_space *space, uint32_t page)
 {
-    space->clean[page / BITS] &= ~(UINT64_C(1) << page % BITS);
+    uint32_t word = page / BITS;
+    space->clean[word] &= ~(UINT64_C(1) << page % BITS);
+    if (space->clean[word] == 0)
+        space->clean_words[word / BITS] &= ~(UINT64_C(1) << word % BITS);
     atomic_fetch_sub(&space->clean_count, 1);
 }
 
@@ -44,21 +49,38 @@ static void add_dirty(struct mapping_space *space, uint32_t page)
     wake(space);
 }
 
-uint32_t mapping_next_clean(const struct mapping_space *space, uint32_t from)
+/* The first bit of a set that is not 0, from @p from on and before @p end; @p end: there is none. */
+static uint32_t next_bit(const uint64_t *set, uint32_t from, uint32_t end)
 {
-    if (atomic_load(&space->clean_count) == 0)
-        return MAPPING_NO_PAGE;
-    if (from < space->clean_from)
-        from = space->clean_from;
-    while (from < space->clean_to) {
-        uint64_t rest = space->clean[from / BITS] >> from % BITS;
+    while (from < end) {
+        uint64_t rest = set[from / BITS] >> from % BITS;
         if (rest != 0) {
             from += (uint32_t)__builtin_ctzll(rest);
-            return from < space->clean_to ? from : MAPPING_NO_PAGE;
+            return from < end ? from : end;
         }
         from = (from / BITS + 1) * BITS;
     }
-    return MAPPING_NO_PAGE;
+    return end;
+}
+
+/* In the word that it begins in, and else in the next one that has any. */
+uint32_t mapping_next_clean(const struct mapping_space *space, uint32_t from, uint32_t end)
+{
+    if (atomic_load(&space->clean_count) == 0)
+        return MAPPING_NO_PAGE;
+    from = from > space->clean_from ? from : space->clean_from;
+    end = end < space->clean_to ? end : space->clean_to;
+    if (from >= end)
+        return MAPPING_NO_PAGE;
+    uint32_t word = from / BITS, words = (end + BITS - 1) / BITS;
+    uint32_t found = next_bit(space->clean, from, word + 1 < words ? (word + 1) * BITS : end);
+    if (found % BITS == 0 && found == (word + 1) * BITS && found < end) {
+        word = next_bit(space->clean_words, word + 1, words);
+        if (word == words)
+            return MAPPING_NO_PAGE;
+        found = next_bit(space->clean, word * BITS, end);
+    }
+    return found < end ? found : MAPPING_NO_PAGE;
 }
 
 void mapping_note_stored(struct mapping_space *space, uint32_t page, size_t from, size_t length)
@@ -117,6 +139,7 @@ static void take(struct mapping_space *space, uint32_t page, const uint8_t *fres
         space->counters.two_way_pages++;
     }
     entry->known = true;
+    mapping_cache_forget(space, page);
     if (entry->state != MAPPING_NONE)
         update(space, mapping_shown_of(space, page), fresh);
     if (entry->state == MAPPING_NONE || space->shown != NULL)
@@ -135,6 +158,13 @@ static unsigned changed_words(const struct mapping_space *space, uint32_t page,
     for (size_t i = 0; i < space->page_size / sizeof *new &&count < 2; i++)
         count += old[i] != new[i];
     return count;
+}
+
+/* Whether the page differs from what it was when it was last known. */
+static bool has_changed(const struct mapping_space *space, uint32_t page, const uint8_t *fresh)
+{
+    return space->page[page].known ? changed_words(space, page, fresh) > 0
+                                   : mapping_cache_differs(space, page, fresh);
 }
 
 /* A read of pages may find a flag that was set, and not the data before it that was stored while
@@ -168,7 +198,7 @@ static void drop_older(struct mapping_space *space, uint32_t page)
 
 /* What was fetched of a run of pages that are NONE, beside the copies. */
 struct difference {
-    bool changed; /* one that was known is not what it was */
+    bool changed; /* one that was known, or had been, is not what it was */
     bool unseen;  /* one has a change that the program has not loaded */
     bool first;   /* one was not known */
 };
@@ -181,8 +211,7 @@ static struct difference compare(const struct mapping_space *space, uint32_t fir
         const uint8_t *fresh = space->buffer + i * space->page_size;
         found.unseen = found.unseen || entry->unseen;
         found.first = found.first || !entry->known;
-        found.changed =
-            found.changed || (entry->known && changed_words(space, first + i, fresh) > 0);
+        found.changed = found.changed || has_changed(space, first + i, fresh);
     }
     return found;
 }
@@ -287,8 +316,9 @@ bool mapping_load(struct mapping_space *space, uint32_t page)
         return true;
     if (!mapping_may_read(space))
         return false;
+    uint32_t count = mapping_cache_room(space, page, mapping_ahead(space, page));
     begin_reading(space);
-    uint32_t count = bring(space, page, mapping_ahead(space, page));
+    count = bring(space, page, count);
     bool shown = show_clean(space, page, count);
     end_reading(space);
     if (!shown)
@@ -304,7 +334,7 @@ static bool show_dirty(struct mapping_space *space, uint32_t page)
     struct mapping_page *entry = &space->page[page];
     if (!(MAPPING_DEFECT(MAPPING_STALE_TWIN) && entry->known) &&
         fetch(space, page, 1, space->buffer)) {
-        entry->unseen |= entry->known && changed_words(space, page, space->buffer) > 0;
+        entry->unseen |= has_changed(space, page, space->buffer);
         take(space, page, space->buffer);
     }
     memcpy(mapping_twin_of(space, page), mapping_copy_of(space, page), space->page_size);
@@ -329,6 +359,7 @@ bool mapping_promote(struct mapping_space *space, uint32_t page)
         return true;
     if (!mapping_may_read(space))
         return false;
+    (void)mapping_cache_room(space, page, 1);
     begin_reading(space);
     bool shown = show_dirty(space, page);
     end_reading(space);
@@ -441,8 +472,8 @@ void mapping_close(struct mapping_space *space, uint32_t first, uint32_t count)
     if (space->protect(space, first, count, MAPPING_NONE))
         return;
     (void)space->protect(space, 0, space->page_count, MAPPING_NONE);
-    for (uint32_t page = mapping_next_clean(space, 0); page != MAPPING_NO_PAGE;
-         page = mapping_next_clean(space, page)) {
+    for (uint32_t page = mapping_next_clean(space, 0, space->page_count); page != MAPPING_NO_PAGE;
+         page = mapping_next_clean(space, page, space->page_count)) {
         remove_clean(space, page);
         space->page[page].state = MAPPING_NONE;
     }
@@ -450,20 +481,22 @@ void mapping_close(struct mapping_space *space, uint32_t first, uint32_t count)
 
 void mapping_drop_clean(struct mapping_space *space, uint32_t first, uint32_t count)
 {
-    uint32_t page = mapping_next_clean(space, first);
-    while (page != MAPPING_NO_PAGE && page - first < count) {
+    uint32_t behind = first + count, page = mapping_next_clean(space, first, behind);
+    while (page != MAPPING_NO_PAGE) {
         uint32_t end = page + 1;
-        while (end - first < count && mapping_next_clean(space, end) == end)
+        while (end < behind && mapping_next_clean(space, end, end + 1) == end)
             end++;
         drop_run(space, page, end - page);
-        page = mapping_next_clean(space, end);
+        page = mapping_next_clean(space, end, behind);
     }
 }
 
-void mapping_forget(struct mapping_space *space, uint32_t first, uint32_t count)
+void mapping_forget(struct mapping_space *space)
 {
-    mapping_drop_clean(space, first, count);
-    for (uint32_t page = first; page < first + count; page++) {
+    mapping_drop_clean(space, 0, space->page_count);
+    if (mapping_cache_clear(space))
+        return;
+    for (uint32_t page = 0; page < space->page_count; page++) {
         space->page[page].known = false;
         space->page[page].two_way = false;
         space->page[page].stored_lines = 0;

@@ -57,7 +57,8 @@ struct mapping_page {
     bool two_way;      /* the peer writes what we write: no twin because of many stores */
     bool cut_short;    /* a flush took its twin away, and sent something */
     bool ahead;        /* as long as RO: it was read with others, one of which was loaded from */
-};
+    bool held;         /* it has memory, or may have: it is in the ring of the cache */
+} __attribute__((aligned(64)));
 
 enum { MAPPING_STRETCHES = 8 };
 
@@ -81,6 +82,15 @@ struct mapping_stream {
     uint64_t used;
 };
 
+/** Pages that have memory (cache.c). */
+struct mapping_cache {
+    uint32_t limit;        /**< so many at most; 0: all, and there is nothing below */
+    uint32_t first, count; /**< of the ring */
+    uint32_t *ring;        /**< pages, the one first that has had memory longest */
+    uint8_t *holders;      /**< such pages, of each 64 */
+    uint64_t *digest;      /**< of what a page had that has lost its memory */
+};
+
 /** What happened. Changed under the lock. */
 struct mapping_counters {
     uint64_t traps;         /**< faults in views */
@@ -92,6 +102,7 @@ struct mapping_counters {
     uint64_t runs;          /**< writes that flushes made of them */
     uint64_t two_way_pages; /**< pages where both sides were seen to write the same lines */
     uint64_t refreshes;     /**< of RO pages, in place; in mirror mode, of pages */
+    uint64_t evictions;     /**< pages that lost their memory to others */
 };
 
 /** Stores let through so far, as struct mapping_inexact has them. Read without the lock. */
@@ -115,6 +126,7 @@ struct mapping_space {
     uint8_t *scratch;          /* a page, for what a string instruction stores, or a snapshot */
     struct mapping_page *page; /* page_count entries */
     uint64_t *clean;           /* bit per page: it is RO */
+    uint64_t *clean_words;     /* bit per word of that: it is not 0 */
 
     struct mapping_stretch stretches[MAPPING_STRETCHES];
     uint64_t stretch_turn;
@@ -124,6 +136,8 @@ struct mapping_space {
     struct mapping_stream streams[MAPPING_STREAMS];
     uint64_t stream_turn;
 
+    struct mapping_cache cache;
+
     struct mapping_mirror *mirror; /* of that mode, else NULL */
 
     /** Make the views of a run of pages inaccessible, readable or writable; on return no thread
@@ -132,6 +146,10 @@ struct mapping_space {
                     enum mapping_state state);
     uint64_t (*now)(void);                      /* us, from any point in time */
     void (*woken)(struct mapping_space *space); /* the first page has become RO or RW */
+    /** Copy and twin of pages that are NONE are not needed, nor entries of the table, from a
+     *  multiple of 64 on: they are zero when they are used again. */
+    void (*release_pages)(struct mapping_space *space, uint32_t first, uint32_t count);
+    void (*release_entries)(struct mapping_space *space, uint32_t first, uint32_t count);
 
     _Atomic uint32_t clean_count, dirty_count; /* changed under the lock */
     atomic_bool opening;           /* a page is accessible that they do not count yet; the same */
@@ -230,6 +248,19 @@ bool mapping_promote(struct mapping_space *space, uint32_t page);
 /** Give the views the access that the page's state allows, where a fault says they have it not. */
 bool mapping_reassert(struct mapping_space *space, uint32_t page);
 
+/* ---- cache.c */
+
+/** Pages are about to get memory: others lose theirs if need be. RW pages may become NONE. Returns
+ *  how many get it, 1 at least. */
+uint32_t mapping_cache_room(struct mapping_space *space, uint32_t first, uint32_t count);
+/** Whether a page had other contents than these when it lost its memory. */
+bool mapping_cache_differs(const struct mapping_space *space, uint32_t page, const uint8_t *fresh);
+/** What it had then is forgotten. */
+void mapping_cache_forget(struct mapping_space *space, uint32_t page);
+/** Forget all pages, which are NONE, with what the table has of them. False: nothing is bounded
+ *  here, and nothing has been done. */
+bool mapping_cache_clear(struct mapping_space *space);
+
 /* ---- ahead.c */
 
 /** How many pages to read for a load from @p page, which is NONE: itself and NONE pages behind. */
@@ -268,10 +299,10 @@ void mapping_close(struct mapping_space *space, uint32_t first, uint32_t count);
 void mapping_show(struct mapping_space *space, uint64_t offset, size_t length);
 /** Own stores went to these bytes of the page. */
 void mapping_note_stored(struct mapping_space *space, uint32_t page, size_t from, size_t length);
-/** What the run's copies have is forgotten, its pages are NONE. Flush before. */
-void mapping_forget(struct mapping_space *space, uint32_t first, uint32_t count);
-/** Lowest RO page from @p from on, or MAPPING_NO_PAGE. */
-uint32_t mapping_next_clean(const struct mapping_space *space, uint32_t from);
+/** What the copies have is forgotten, all pages are NONE. Flush before. */
+void mapping_forget(struct mapping_space *space);
+/** Lowest RO page from @p from on and before @p end, or MAPPING_NO_PAGE. */
+uint32_t mapping_next_clean(const struct mapping_space *space, uint32_t from, uint32_t end);
 
 /* ---- flush.c */
 
@@ -337,6 +368,17 @@ bool mapping_memory_populate(const struct mapping_space *space, uint32_t first, 
 
 /** Nothing is known of any page: the kernel may have their memory back. */
 void mapping_memory_trim(struct mapping_space *space);
+
+/** Bound the pages that have memory to what @p bytes are enough for, with all that goes with them.
+ *  Before the first page is used. */
+enum rsm_status mapping_memory_bound(struct mapping_space *space, uint64_t bytes);
+
+/** The tables of the cache and that of the pages are zero. */
+void mapping_memory_clear_tables(struct mapping_space *space);
+
+/** release_pages() and release_entries() of a space. */
+void mapping_memory_release_pages(struct mapping_space *space, uint32_t first, uint32_t count);
+void mapping_memory_release_entries(struct mapping_space *space, uint32_t first, uint32_t count);
 
 /* ---- barrier.c: what calls and the service thread do with a space */
 

@@ -5,7 +5,7 @@
 
 #include "base/options.h"
 
-enum { US_MAX = 1000000 };
+enum { US_MAX = 1000000, MIB_MAX = 1 << 24 };
 
 static const struct {
     const char *variable;
@@ -53,6 +53,12 @@ static const struct {
                                   .expected = "warn or sigbus",
                                   .words = {{"warn", MAPPING_ATOMICS_WARN},
                                             {"sigbus", MAPPING_ATOMICS_SIGBUS}}}},
+    [MAPPING_TUNABLE_CACHE_MIB] = {"RSM_MAP_CACHE_MIB",
+                                   {.name = "cache-mib",
+                                    .expected = "a number from 1 to 16777216 (MiB)",
+                                    .digits_only = true,
+                                    .min = 1,
+                                    .max = MIB_MAX}},
 };
 
 const char *rsmcore_map_tunable_name(enum mapping_tunable tunable)
@@ -105,6 +111,20 @@ bool rsmcore_map_settings_are_valid(const struct mapping_settings *settings)
     for (unsigned i = 0; i < MAPPING_TUNABLES; i++)
         if ((settings->given >> i & 1) && !rsm_option_has(&tunables[i].option, settings->value[i]))
             return false;
+    return true;
+}
+
+bool rsmcore_map_settings_take(struct mapping_settings *settings, uint32_t given,
+                               const uint32_t *value, uint32_t count)
+{
+    struct mapping_settings taken = {.given = 0};
+    for (unsigned i = 0; i < MAPPING_TUNABLES && i < count; i++) {
+        taken.value[i] = value[i];
+        taken.given |= given & 1u << i;
+    }
+    if (!rsmcore_map_settings_are_valid(&taken))
+        return false;
+    *settings = taken;
     return true;
 }
 

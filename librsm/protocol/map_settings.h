@@ -20,7 +20,9 @@ enum mapping_tunable {
     MAPPING_TUNABLE_REFRESH_US, /**< microseconds between two reads of a cached page; 0: no pause */
     MAPPING_TUNABLE_GRAIN,      /**< bytes that only one side writes: 1, 2, 4, 8 or 64 */
     MAPPING_TUNABLE_ATOMICS,    /**< enum mapping_atomics */
+    MAPPING_TUNABLE_CACHE_MIB,  /**< MiB that the pages of a connection may take */
     MAPPING_TUNABLES,
+    MAPPING_TUNABLES_FIRST = MAPPING_TUNABLE_CACHE_MIB, /**< those before it are release 1.0's */
 };
 
 enum mapping_mode {
@@ -107,6 +109,11 @@ void rsmcore_map_settings_overlay(struct mapping_settings *settings,
 
 /** Whether every value that is given exists: settings that come from elsewhere. */
 bool rsmcore_map_settings_are_valid(const struct mapping_settings *settings);
+
+/** The settings that a daemon has sent, which may know fewer tunables, or more: those are not
+ *  given. False, and nothing is changed: a value does not exist. */
+bool rsmcore_map_settings_take(struct mapping_settings *settings, uint32_t given,
+                               const uint32_t *value, uint32_t count);
 
 /** Whether both values exist, and fit each other: no reason without a trap. */
 bool rsmcore_map_choice_is_valid(const struct mapping_choice *choice);

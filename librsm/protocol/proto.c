@@ -25,11 +25,13 @@ static void walk_rsm_port_attr(struct rsm_codec *c, void *body)
 
 static void walk_mapping_settings(struct rsm_codec *c, void *body)
 {
+    const uint32_t sent = (1u << MAPPING_TUNABLES_FIRST) - 1; /* RSM_MSG_TUNABLES brings all */
     struct mapping_settings *m = body;
+    m->given &= sent;
     rsm_codec_u32(c, &m->given);
-    for (unsigned i = 0; i < MAPPING_TUNABLES; i++)
+    for (unsigned i = 0; i < MAPPING_TUNABLES_FIRST; i++)
         rsm_codec_u32(c, &m->value[i]);
-    c->bad |= !rsmcore_map_settings_are_valid(m);
+    c->bad |= (m->given & ~sent) != 0 || !rsmcore_map_settings_are_valid(m);
 }
 
 static void walk_mapping_choice(struct rsm_codec *c, void *body)

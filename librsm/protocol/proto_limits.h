@@ -22,6 +22,7 @@ enum {
     RSM_PROTO_FAILED_MAX = 12,     /* controllers in one FAILED reply */
     RSM_PROTO_USERS_MAX = 64,      /* users in one SHARES reply */
     RSM_PROTO_NAMED_MAX = 15,      /* nodes in one NAMED reply */
+    RSM_PROTO_TUNABLES_MAX = 32,   /* values in one TUNABLES reply */
     RSM_PROTO_ENTRIES_MAX = 8,     /* entries in one MAILBOX_TAKE reply */
     RSM_INTERRUPT_DATA_MAX = 1024, /* bytes of one message */
     RSM_MAILBOX_MAX = 256,         /* entries that rsmd keeps for one handle */

@@ -120,7 +120,7 @@ bool rsmd_conf_take_map_key(struct rsmd_conf_parser *p, const char *name, const 
     if (tunable == MAPPING_TUNABLES)
         return rsmd_conf_fail(
             p, "expected one of the keys mode, trap, k, flush-us, refresh-us, grain, "
-               "atomics, lend-userfaultfd");
+               "atomics, cache-mib, lend-userfaultfd");
     if (p->seen >> tunable & 1)
         return rsmd_conf_fail(p, "expected %s once in this section", name);
     p->seen |= 1u << tunable;

@@ -277,6 +277,20 @@ enum rsm_status rsmd_answer_controller(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
+enum rsm_status rsmd_answer_tunables(struct rsmd_call *call)
+{
+    struct rsm_tunables_reply *reply = &call->reply->u.tunables_reply;
+    const struct rsmd_controller *controller =
+        rsmd_controller_named(call->node, call->request->u.tunables.controller);
+    if (controller == NULL)
+        return RSM_ST_NO_CONTROLLER;
+    const struct mapping_settings map = rsmd_conf_map(&call->node->conf, controller->name);
+    reply->given = map.given;
+    reply->count = MAPPING_TUNABLES;
+    memcpy(reply->value, map.value, sizeof map.value);
+    return RSM_ST_OK;
+}
+
 /* The next item of the requested page; NULL: this one is on another page. */
 static struct rsm_failed_item *next_item(const struct rsmd_call *call)
 {

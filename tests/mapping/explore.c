@@ -16,7 +16,15 @@
 #include "mapping/space.h"
 #include "mapping/mirror.h"
 
-enum { PAGE_BYTES = 64, PAGES = 3, PARCELS = 24, DEPTH = 6, WALKS = 20000, WALK_STEPS = 60 };
+enum {
+    PAGE_BYTES = 64,
+    PAGES = 3,
+    PARCELS = 24,
+    DEPTH = 6,
+    SHORTER = 4,
+    WALKS = 20000,
+    WALK_STEPS = 60
+};
 enum { OWN_0 = 0, PEER_0 = 1, OWN_1 = PAGE_BYTES, BELL = PAGE_BYTES + 1, DATA_2 = 2 * PAGE_BYTES };
 enum { SEGMENT = PAGES * PAGE_BYTES };
 
@@ -30,7 +38,7 @@ struct parcel {
 static struct world {
     struct mapping_space space;
     struct mapping_page page[PAGES];
-    uint64_t clean;
+    uint64_t clean, clean_words;
     _Alignas(64) uint8_t copy[SEGMENT];
     _Alignas(64) uint8_t twins[SEGMENT];
     _Alignas(64) uint8_t buffer[(MAPPING_BUFFER_PAGES + 1) * PAGE_BYTES];
@@ -40,6 +48,9 @@ static struct world {
     struct mapping_mirror mirror; /* of that mode */
     uint64_t shown, stored;       /* its sets */
     uint64_t written;             /* what the kernel has noted, as another */
+    uint32_t ring[PAGES];         /* of the cache */
+    uint8_t holders;
+    uint64_t digest[PAGES];
 
     uint8_t remote[SEGMENT];
     unsigned parcels;
@@ -207,6 +218,21 @@ static uint64_t now(void)
 
 static void woken(struct mapping_space *space)
 {
+}
+
+/* Who looks at what has been given back finds what was never there. */
+static void release_pages(struct mapping_space *space, uint32_t first, uint32_t count)
+{
+    for (uint32_t page = first; page < first + count; page++)
+        HOLDS(world.access[page] == MAPPING_NONE && !world.page[page].known,
+              "a page in use has lost its memory");
+    memset(world.copy + first * PAGE_BYTES, 0xee, count * PAGE_BYTES);
+    memset(world.twins + first * PAGE_BYTES, 0xee, count * PAGE_BYTES);
+}
+
+static void release_entries(struct mapping_space *space, uint32_t first, uint32_t count)
+{
+    memset(&world.page[first], 0, count * sizeof world.page[0]);
 }
 
 static bool is_mirror(void)
@@ -415,11 +441,15 @@ static void check_states(void)
     uint32_t clean = 0, dirty = 0;
     for (unsigned page = 0; page < PAGES; page++) {
         HOLDS(world.access[page] == world.page[page].state, "access differs from the state");
+        HOLDS(world.space.cache.limit == 0 || world.page[page].held ||
+                  (world.access[page] == MAPPING_NONE && !world.page[page].known),
+              "a page has memory that is not counted");
         clean += world.page[page].state == MAPPING_RO;
         dirty += world.page[page].state == MAPPING_RW;
     }
     HOLDS(clean == atomic_load(&world.space.clean_count), "clean pages are miscounted");
     HOLDS(dirty == atomic_load(&world.space.dirty_count), "dirty pages are miscounted");
+    HOLDS(world.space.cache.count <= world.space.cache.limit, "too many pages have memory");
     HOLDS(is_mirror() || mapping_shows_nothing(&world.space) == (clean + dirty == 0),
           "a barrier is passed, or waits for nothing");
 }
@@ -434,7 +464,8 @@ static void take(unsigned which)
     visited++;
 }
 
-static void begin(enum mapping_mode mode)
+/* @p cached: so many pages have memory at a time; 0: all. */
+static void begin(enum mapping_mode mode, uint32_t cached)
 {
     memset(&world, 0, sizeof world);
     struct mapping_space *space = &world.space;
@@ -452,9 +483,14 @@ static void begin(enum mapping_mode mode)
     space->scratch = world.buffer + MAPPING_BUFFER_PAGES * PAGE_BYTES;
     space->page = world.page;
     space->clean = &world.clean;
+    space->clean_words = &world.clean_words;
     space->protect = protect;
     space->now = now;
     space->woken = woken;
+    space->release_pages = release_pages;
+    space->release_entries = release_entries;
+    space->cache = (struct mapping_cache){
+        .limit = cached, .ring = world.ring, .holders = &world.holders, .digest = world.digest};
     space->dirty_first = space->dirty_last = space->streak = MAPPING_NO_PAGE;
     space->latest = MAPPING_NO_PAGE;
     for (unsigned i = 0; i < MAPPING_STRETCHES; i++)
@@ -489,11 +525,11 @@ static void explore(unsigned depth)
     }
 }
 
-static void walk(enum mapping_mode mode)
+static void walk(enum mapping_mode mode, uint32_t cached)
 {
     unsigned dice = 1;
     for (unsigned i = 0; i < WALKS; i++) {
-        begin(mode);
+        begin(mode, cached);
         while (steps < WALK_STEPS) {
             dice = dice * 1103515245u + 12345u;
             take(dice / 65536 % STEPS);
@@ -517,7 +553,7 @@ static bool opens(uint32_t page, uint32_t at)
 static void check_copies(void)
 {
     for (uint32_t page = 0; page < 2; page++) {
-        begin(MAPPING_AUTO);
+        begin(MAPPING_AUTO, 0);
         HOLDS(!opens(page, 10) && opens(page, 11) && opens(1 - page, 20),
               "a copy does not go on in the next page");
         mapping_flush(&world.space);
@@ -539,9 +575,15 @@ int main(int argc, char **argv)
     if (depth < 1 || depth > DEPTH)
         return 2;
     for (unsigned i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-        begin(modes[i]);
+        begin(modes[i], 0);
         explore(depth);
-        walk(modes[i]);
+        walk(modes[i], 0);
+    }
+    for (uint32_t cached = 1; cached < PAGES; cached++) { /* what precise has, auto has, too */
+        begin(MAPPING_AUTO, cached);
+        explore(depth > SHORTER ? depth - 1 : depth);
+        walk(MAPPING_AUTO, cached);
+        walk(MAPPING_TWIN, cached);
     }
     check_copies(); /* last: defects are to be found by what they break */
     printf("%lu steps, no promise broken\n", visited);

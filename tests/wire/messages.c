@@ -25,7 +25,7 @@ static const struct body_field fields_rsm_port_attr[] = {
 
 static const struct body_field fields_mapping_settings[] = {
     {.name = "given", .many = 1},
-    {.name = "value", .many = MAPPING_TUNABLES},
+    {.name = "value", .many = MAPPING_TUNABLES_FIRST},
     {.name = NULL},
 };
 

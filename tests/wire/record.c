@@ -269,6 +269,8 @@ static void look_around(void **state)
     ASK('a', RSM_ST_NO_ROUTE, .type = RSM_MSG_LOCATE, .u.locate = {"sci0", 63});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_NAMED, .u.named = {.name = "TWO"});
     ASK('a', RSM_ST_NOT_FOUND, .type = RSM_MSG_NAMED, .u.named = {.name = "nobody"});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_TUNABLES, .u.tunables = {"sci0"});
+    ASK('a', RSM_ST_NO_CONTROLLER, .type = RSM_MSG_TUNABLES, .u.tunables = {"sci9"});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_LINKS, .u.links = {2});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_FAILED, .u.failed = {0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});

@@ -24,11 +24,12 @@ static void fill_mapping_inexact(void *body)
 static void fill_mapping_settings(void *body)
 {
     struct mapping_settings *settings = body;
-    settings->given &= (1u << MAPPING_TUNABLES) - 1;
+    settings->given &= (1u << MAPPING_TUNABLES_FIRST) - 1;
     for (unsigned i = 0; i < MAPPING_TUNABLES; i++)
         settings->value[i] = i == MAPPING_TUNABLE_K || i == MAPPING_TUNABLE_GRAIN ? 8
                              : i == MAPPING_TUNABLE_TRAP                          ? 0
-                                                                                  : 1;
+                             : i < MAPPING_TUNABLES_FIRST                         ? 1
+                                                                                  : 0;
 }
 
 #include "../bodies_fill.h"

@@ -150,7 +150,7 @@ static const struct {
     {"[map]\ngrain = 16\n", 2, "expected 1, 2, 4, 8 or 64 (bytes) after grain ="},
     {"[map]\natomics = on\n", 2, "expected warn or sigbus after atomics ="},
     {"[map]\nK = 4\n", 2,
-     "expected one of the keys mode, trap, k, flush-us, refresh-us, grain, atomics, "
+     "expected one of the keys mode, trap, k, flush-us, refresh-us, grain, atomics, cache-mib, "
      "lend-userfaultfd"},
     {"[map]\nk = 4\nk = 4\n", 3, "expected k once in this section"},
     {"[map]\n[map]\n", 2, "expected each [map] once: this one is also in line 1"},
