@@ -11,8 +11,11 @@
 
 #include "mapping/defects.h"
 
-/* TRIES: pages that are spared, for one that is taken. ENTRIES: of the table, in a page of it. */
-enum { TRIES = 8, ENTRIES = 64 };
+enum {
+    TRIES = 8,    /* pages in use that are spared, for one that is taken */
+    BATCH = 32,   /* pages that lose their memory together */
+    ENTRIES = 64, /* of the table, in a page of it */
+};
 
 /* Digests that stand for nothing, and for contents that are not the segment's any more. */
 enum { NO_DIGEST = 0, OUTDATED = 1, DIGEST_FIRST = 2 };
@@ -90,8 +93,8 @@ static void release_entries(struct mapping_space *space, uint32_t page)
     space->release_entries(space, first, end - first);
 }
 
-/* The page, which is NONE, has no memory any more. */
-static void release(struct mapping_space *space, uint32_t page)
+/* The page, which is NONE, is as one that was never used. */
+static void forget(struct mapping_space *space, uint32_t page)
 {
     struct mapping_cache *cache = &space->cache;
     struct mapping_page *entry = &space->page[page];
@@ -100,10 +103,30 @@ static void release(struct mapping_space *space, uint32_t page)
             entry->unseen ? OUTDATED : digest_of(space, mapping_copy_of(space, page));
     *entry = (struct mapping_page){.posted = entry->posted};
     mapping_prefer_forget(space, page);
-    space->release_pages(space, page, 1);
     space->counters.evictions++;
     if (--cache->holders[page / ENTRIES] == 0)
         release_entries(space, page);
+}
+
+/* Pages beside each other, whose memory goes by one call. */
+struct run {
+    uint32_t first, count;
+};
+
+static void release_run(struct mapping_space *space, struct run *run)
+{
+    if (run->count > 0)
+        space->release_pages(space, run->first, run->count);
+    run->count = 0;
+}
+
+static void add_to_run(struct mapping_space *space, struct run *run, uint32_t page)
+{
+    if (page != run->first + run->count && page + 1 != run->first)
+        release_run(space, run);
+    if (run->count == 0 || page < run->first)
+        run->first = page;
+    run->count++;
 }
 
 static bool is_in_use(const struct mapping_space *space, uint32_t page)
@@ -111,23 +134,45 @@ static bool is_in_use(const struct mapping_space *space, uint32_t page)
     return space->page[page].state != MAPPING_NONE;
 }
 
-/* Take the memory of one page that is not in [first, first + count). */
-static void evict(struct mapping_space *space, uint32_t first, uint32_t count)
+static void close_page(struct mapping_space *space, uint32_t page)
 {
+    if (space->page[page].state == MAPPING_RW)
+        mapping_flush(space);
+    if (space->page[page].state == MAPPING_RO)
+        mapping_drop_clean(space, page, 1);
+}
+
+/* Take the memory of pages that are not in [first, first + count): of @p needed, and of up to @p
+ * wanted if they are not in use. There are as many. */
+static void evict(struct mapping_space *space, uint32_t first, uint32_t count, uint32_t needed,
+                  uint32_t wanted)
+{
+    struct run run = {0, 0};
     unsigned spared = 0;
-    for (uint32_t left = space->cache.count; left > 0; left--) {
+    uint32_t taken = 0, round = space->cache.count;
+    for (uint32_t i = 0; taken < needed || (taken < wanted && i < round); i++) {
         uint32_t page = pop(space);
-        if (page - first < count || (is_in_use(space, page) && spared++ < TRIES && left > 1)) {
+        bool stays = page - first < count;
+        bool spare = i < round && (spared < TRIES || taken >= needed) && is_in_use(space, page);
+        if (stays || spare) {
+            spared += spare;
             push(space, page);
             continue;
         }
-        if (space->page[page].state == MAPPING_RW)
-            mapping_flush(space);
-        if (space->page[page].state == MAPPING_RO)
-            mapping_drop_clean(space, page, 1);
-        release(space, page);
-        return;
+        close_page(space, page);
+        forget(space, page);
+        add_to_run(space, &run, page);
+        spared = 0;
+        taken++;
     }
+    release_run(space, &run);
+}
+
+/* One call takes many, as far as that does not empty the cache. */
+static uint32_t batch(const struct mapping_cache *cache)
+{
+    uint32_t part = cache->limit / 8;
+    return part < BATCH ? part : BATCH;
 }
 
 bool mapping_cache_clear(struct mapping_space *space)
@@ -153,8 +198,8 @@ uint32_t mapping_cache_room(struct mapping_space *space, uint32_t first, uint32_
     uint32_t more = 0;
     for (uint32_t page = first; page < first + count; page++)
         more += !space->page[page].held;
-    while (cache->count > 0 && cache->count + more > cache->limit)
-        evict(space, first, count);
+    if (cache->count + more > cache->limit)
+        evict(space, first, count, cache->count + more - cache->limit, batch(cache));
     for (uint32_t page = first; page < first + count; page++)
         hold(space, page);
     return count;
