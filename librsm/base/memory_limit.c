@@ -179,7 +179,7 @@ static void own_bounds(struct rsm_memory_bounds *bounds)
     rsm_memory_bounds("/proc/self/cgroup", "/sys/fs/cgroup", bounds);
 }
 
-uint64_t rsm_memory_size(void)
+uint64_t rsmcore_memory_size(void)
 {
     struct rsm_memory_bounds bounds;
     own_bounds(&bounds);

@@ -10,8 +10,6 @@
 
 #include "base/exports.h"
 
-RSMCORE_EXPORTS_BEGIN
-
 /** Bytes; UINT64_MAX: no control group sets a limit. */
 struct rsm_memory_bounds {
     uint64_t limit; /**< the lowest of the group and those above it */
@@ -21,12 +19,14 @@ struct rsm_memory_bounds {
 /** Read them of the groups that @p list, a file like /proc/self/cgroup, names below @p tree. */
 void rsm_memory_bounds(const char *list, const char *tree, struct rsm_memory_bounds *bounds);
 
+RSMCORE_EXPORTS_BEGIN
+
 /** Bytes that this process may have at most: all of the host's memory, unless a control group has a
  *  limit. */
-uint64_t rsm_memory_size(void);
+uint64_t rsmcore_memory_size(void);
+
+RSMCORE_EXPORTS_END
 
 /** Whether so many bytes more can be touched. Any thread; the groups are asked once a second, or
  *  once much of the room is taken. */
 bool rsm_memory_fits(uint64_t bytes);
-
-RSMCORE_EXPORTS_END

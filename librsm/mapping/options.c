@@ -45,7 +45,7 @@ static void apply(struct mapping_options *options, const struct mapping_settings
             *numbers[i] = settings->value[i];
     options->cache_bytes = (settings->given >> MAPPING_TUNABLE_CACHE_MIB & 1) != 0
                                ? (uint64_t)settings->value[MAPPING_TUNABLE_CACHE_MIB] << 20
-                               : rsm_memory_size() / SHARE;
+                               : rsmcore_memory_size() / SHARE;
     if (settings->given >> MAPPING_TUNABLE_MODE & 1)
         options->mode = (enum mapping_mode)settings->value[MAPPING_TUNABLE_MODE];
     if (settings->given >> MAPPING_TUNABLE_TRAP & 1)

@@ -49,7 +49,7 @@ static void add_dirty(struct mapping_space *space, uint32_t page)
     wake(space);
 }
 
-/* The first bit of a set that is not 0, from @p from on and before @p end; @p end: there is none. */
+/* The first bit of a set that is not 0, in [from, end); end: there is none. */
 static uint32_t next_bit(const uint64_t *set, uint32_t from, uint32_t end)
 {
     while (from < end) {

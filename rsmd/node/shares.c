@@ -99,7 +99,7 @@ static bool may_lock_all(void)
 
 static void limit_memory(struct rsmd_shares *shares, const struct rsmd_conf *conf)
 {
-    uint64_t physical = rsm_memory_size();
+    uint64_t physical = rsmcore_memory_size();
     uint64_t max = conf->max_exported_percent == 0
                        ? UINT64_MAX
                        : percent_of(physical, conf->max_exported_percent);

@@ -73,7 +73,7 @@ static uint64_t max_extents(void)
 static void shm_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
 {
     uint64_t page = port_of(port)->page;
-    uint64_t memory = rsm_memory_size();
+    uint64_t memory = rsmcore_memory_size();
     *attr = (struct rsm_port_attr){
         .size = attr->size,
         .access_sizes = 1 | 2 | 4 | 8,

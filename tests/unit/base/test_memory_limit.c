@@ -139,6 +139,6 @@ TEST(nonsense)
 TEST(size_of_this_host)
 {
     uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    assert_in_range(rsm_memory_size(), 1, physical);
+    assert_in_range(rsmcore_memory_size(), 1, physical);
     assert_true(rsm_memory_fits(0));
 }

@@ -101,7 +101,7 @@ TEST_ALONE(one_client_that_takes_all_65535_segments)
 static void memory_check(const char *configuration)
 {
     struct daemon daemon;
-    uint64_t physical = rsm_memory_size();
+    uint64_t physical = rsmcore_memory_size();
     uint64_t part = physical / 32 / page * page; /* sparse: nothing is stored there */
     daemon_start(&daemon, configuration, NULL);
     int one = hello_as(&daemon, GREEDY), two = hello_as(&daemon, GREEDY);

@@ -156,7 +156,7 @@ static uint64_t max_descriptors(void)
 
 static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
 {
-    uint64_t memory = rsm_memory_size();
+    uint64_t memory = rsmcore_memory_size();
     *attr = (struct rsm_port_attr){
         .size = attr->size,
         .access_sizes = 1 | 2 | 4 | 8,

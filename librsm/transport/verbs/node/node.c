@@ -111,7 +111,7 @@ static void node_close(struct rsm_node_port *base)
 static void node_attributes(struct rsm_node_port *base, struct rsm_port_attr *attr)
 {
     const struct verbs_node_port *port = verbs_node_port_of(base);
-    uint64_t memory = rsm_memory_size();
+    uint64_t memory = rsmcore_memory_size();
     const struct ibv_device_attr *device = &port->device.attr;
     uint64_t largest = device->max_mr_size < memory ? device->max_mr_size : memory;
     *attr = (struct rsm_port_attr){

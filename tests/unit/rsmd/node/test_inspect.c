@@ -126,7 +126,7 @@ INSPECT_TEST(an_empty_node)
     assert_int_equal(reply.next, 0);
     assert_int_equal(reply.count, 0);
     assert_int_equal(reply.exported_bytes, 0);
-    uint64_t physical = rsm_memory_size();
+    uint64_t physical = rsmcore_memory_size();
     assert_in_range(reply.exported_limit, physical / 100 * 75, physical / 100 * 76);
     assert_int_equal(reply.segments, 0);
     assert_int_equal(reply.segments_limit, 65535);

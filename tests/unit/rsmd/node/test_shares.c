@@ -122,7 +122,7 @@ SHARES_TEST(small_limits)
 
 SHARES_TEST(what_is_configured)
 {
-    uint64_t physical = rsm_memory_size();
+    uint64_t physical = rsmcore_memory_size();
     conf.max_user_share = 100;
     conf.max_segments = 200;
     conf.max_exported_percent = 50;
