@@ -263,18 +263,30 @@ static sci_error_t disable(struct sisci_flag *flag)
     return SCI_ERR_OK;
 }
 
-/* Do something with the flag of an interrupt, under its lock. */
-static sci_error_t with_flag(const void *handle, unsigned flags,
-                             sci_error_t (*what)(struct sisci_flag *flag))
+static sci_error_t count(struct sisci_flag *flag, unsigned *counter)
+{
+    *counter = flag->counter;
+    return flag->has_overflow ? SCI_ERR_OVERFLOW : SCI_ERR_OK;
+}
+
+/* What is done with a flag, under its lock: one of the three. */
+struct deed {
+    sci_error_t (*change)(struct sisci_flag *flag);
+    unsigned *counter; /* else: what it says */
+};
+
+static sci_error_t with_flag(const void *handle, unsigned flags, const struct deed *deed)
 {
     sci_error_t result = sisci_check(flags, 0);
+    if (result == SCI_ERR_OK && deed->change == NULL && deed->counter == NULL)
+        result = SCI_ERR_ILLEGAL_PARAMETER;
     struct sisci_local_interrupt *held = sisci_need(handle, SISCI_LOCAL_INTERRUPT, &result);
     if (held == NULL)
         return result;
     result = SCI_ERR_ILLEGAL_OPERATION;
     if (held->flag != NULL) {
         pthread_mutex_lock(&held->flag->all->lock);
-        result = what(held->flag);
+        result = deed->change != NULL ? deed->change(held->flag) : count(held->flag, deed->counter);
         pthread_mutex_unlock(&held->flag->all->lock);
     }
     sisci_drop(&held->object);
@@ -285,14 +297,14 @@ SISCI_API(void, SCIEnableConditionalInterrupt)
 (sci_local_interrupt_t interrupt, unsigned int flags, sci_error_t *error)
 {
     RSM_CANCEL_DEFERRED;
-    sisci_report(error, with_flag(interrupt, flags, enable));
+    sisci_report(error, with_flag(interrupt, flags, &(struct deed){.change = enable}));
 }
 
 SISCI_API(void, SCIDisableConditionalInterrupt)
 (sci_local_interrupt_t interrupt, unsigned int flags, sci_error_t *error)
 {
     RSM_CANCEL_DEFERRED;
-    sisci_report(error, with_flag(interrupt, flags, disable));
+    sisci_report(error, with_flag(interrupt, flags, &(struct deed){.change = disable}));
 }
 
 SISCI_API(void, SCIGetConditionalInterruptTrigCounter)
@@ -300,19 +312,6 @@ SISCI_API(void, SCIGetConditionalInterruptTrigCounter)
  sci_error_t *error)
 {
     RSM_CANCEL_DEFERRED;
-    sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK && interruptTrigCounter == NULL)
-        result = SCI_ERR_ILLEGAL_PARAMETER;
-    struct sisci_local_interrupt *held = sisci_need(interrupt, SISCI_LOCAL_INTERRUPT, &result);
-    if (held != NULL && held->flag != NULL) {
-        pthread_mutex_lock(&held->flag->all->lock);
-        *interruptTrigCounter = held->flag->counter;
-        result = held->flag->has_overflow ? SCI_ERR_OVERFLOW : SCI_ERR_OK;
-        pthread_mutex_unlock(&held->flag->all->lock);
-    } else if (held != NULL) {
-        result = SCI_ERR_ILLEGAL_OPERATION;
-    }
-    if (held != NULL)
-        sisci_drop(&held->object);
-    sisci_report(error, result);
+    sisci_report(error,
+                 with_flag(interrupt, flags, &(struct deed){.counter = interruptTrigCounter}));
 }

@@ -39,8 +39,12 @@ static struct sisci_store *nearest(struct sisci_stores *stores, const struct sis
 void sisci_stores_add(struct sisci_stores *stores, uint64_t offset, uint64_t length)
 {
     const struct sisci_store added = {offset, length};
-    struct sisci_store *near = stores->count > 0 ? nearest(stores, &added) : NULL;
-    bool joins = near != NULL && !stores->unconditional && gap(near, &added) == 0;
+    if (stores->count == 0) {
+        stores->store[stores->count++] = added;
+        return;
+    }
+    struct sisci_store *near = nearest(stores, &added);
+    bool joins = !stores->unconditional && gap(near, &added) == 0;
     if (joins || stores->count == SISCI_STORES_MAX)
         merge(near, &added);
     else
