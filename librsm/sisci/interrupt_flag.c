@@ -286,7 +286,10 @@ static sci_error_t with_flag(const void *handle, unsigned flags, const struct de
     result = SCI_ERR_ILLEGAL_OPERATION;
     if (held->flag != NULL) {
         pthread_mutex_lock(&held->flag->all->lock);
-        result = deed->change != NULL ? deed->change(held->flag) : count(held->flag, deed->counter);
+        if (deed->counter != NULL)
+            result = count(held->flag, deed->counter);
+        else if (deed->change != NULL)
+            result = deed->change(held->flag);
         pthread_mutex_unlock(&held->flag->all->lock);
     }
     sisci_drop(&held->object);
