@@ -31,6 +31,11 @@ vm_tcp_test(NAME vm.tcp.sisci MACHINES 2 SCRIPT tcp_conformance.sh PROGRAMS conf
 vm_tcp_test(NAME vm.tcp.sisci.rest MACHINES 2 SCRIPT tcp_conformance.sh PROGRAMS conformance-sisci TIMEOUT 1800
     LABELS sisci long ARGS ${tcp_sisci} BDEIRS)
 
+# Encrypted, what moves data, signals and maps: conformance.tcp-tls has it between two name spaces.
+set(tls_conf ${CMAKE_CURRENT_SOURCE_DIR}/conf/tcp-tls.conf)
+vm_tcp_test(NAME vm.tcp.encrypted MACHINES 2 SCRIPT tcp_conformance.sh PROGRAMS conformance FILES ${tls_conf} TIMEOUT 1200
+    LABELS long ARGS $<TARGET_FILE:conformance> ${tls_conf} --area BEM)
+
 # After unpublish no byte lands, between two network name spaces of a machine.
 vm_tcp_test(NAME vm.tcp.hammer SCRIPT tcp_hammer.sh PROGRAMS integration_hammer_tcp LABELS long
     ENV RSM_HAMMER_ROUNDS=60 ARGS $<TARGET_FILE:integration_hammer_tcp>)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""page.py PAGE SAMPLE FOLDER: what a reader of doc/two-hosts.md types, for a test that does the same.
+"""page.py PAGE SAMPLE WIREGUARD FOLDER: what a reader of doc/two-hosts.md and of doc/wireguard.md (WIREGUARD) types, for a
+test that does the same.
 
-FOLDER/steps gets a line for each command of the page's blocks of sh above the heading that begins with "RDMA", FOLDER/rdma
+FOLDER/wireguard gets the commands of that page, FOLDER/steps a line for each command of the page's blocks of sh above the heading that begins with "RDMA", FOLDER/rdma
 for those below it: the host that it runs on (alpha, beta or both), whether it is left running (leave), gets what the
 other host has printed last (paste) or neither (wait), what it prints (texts between bars, or -), and the command,
 separated by tabs. A comment after a command has clauses, separated by semicolons: `on HOST`, `leave it running`,
@@ -42,23 +43,30 @@ def without_comments(text):
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
+def write_steps(path, text):
+    steps = [step(line) for block in blocks(text, "sh") for line in block.splitlines() if line.strip()]
+    if len(steps) < 10:
+        sys.exit(f"page.py: only {len(steps)} commands for {path}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("".join(line + "\n" for line in steps))
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
 def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        page = file.read()
-    with open(sys.argv[2], encoding="utf-8") as file:
-        sample = file.read()
+    page, sample, wireguard, folder = read(sys.argv[1]), read(sys.argv[2]), read(sys.argv[3]), sys.argv[4]
     above, heading, below = page.partition("\n## RDMA")
     if not heading:
         sys.exit(f"page.py: {sys.argv[1]} has no section RDMA")
     (configuration,) = blocks(page, "ini")
     if without_comments(configuration) != without_comments(sample):
         sys.exit(f"page.py: {sys.argv[1]} shows another configuration than {sys.argv[2]}")
-    for name, part in (("steps", above), ("rdma", below)):
-        steps = [step(line) for block in blocks(part, "sh") for line in block.splitlines() if line.strip()]
-        if len(steps) < 10:
-            sys.exit(f"page.py: only {len(steps)} commands for {name} in {sys.argv[1]}")
-        with open(f"{sys.argv[3]}/{name}", "w", encoding="utf-8") as file:
-            file.write("".join(line + "\n" for line in steps))
+    write_steps(f"{folder}/steps", above)
+    write_steps(f"{folder}/rdma", below)
+    write_steps(f"{folder}/wireguard", wireguard)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 #   1. a minimal Debian of this host's release, with an SSH server and nftables, and with the kernel modules that a host
 #      has, but with nothing that librsm needs;
 #   2. a package repository: the .debs of PACKAGES, the same as release 1.0.0-0 (the release before), and Debian's packages that
-#      they and doc/two-hosts.md install. Machines have no other network than the one between them.
+#      they, doc/two-hosts.md and doc/wireguard.md install. Machines have no other network than the one between them.
 # Both are kept in CACHE until what they are made of changes. Only root can make them. Needs the apt mirror ($RSM_MIRROR, or
 # http://deb.debian.org/debian) the first time. KERNEL is the version and MODULES the folder lib/modules/KERNEL is in.
 # Status 77 with a reason: something that is needed is missing.
@@ -19,7 +19,7 @@ mirror=${RSM_MIRROR:-http://deb.debian.org/debian}
 release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 # What a host has before it gets librsm, and what doc/two-hosts.md tells to install beside librsm.
 host="systemd-sysv udev dbus kmod procps hostname iproute2 nftables openssh-server openssh-client iputils-ping"
-beside="munge openssl ibverbs-providers rdma-core iproute2"
+beside="munge openssl ibverbs-providers rdma-core iproute2 wireguard-tools"
 
 missing() {
     echo "lab: not run: $*" >&2
@@ -74,7 +74,7 @@ make_system() {
     # The modules of a network host; not those of 4000 other devices.
     mkdir -p "$root/lib/modules/$kernel/kernel/drivers/net"
     for part in net lib crypto drivers/infiniband drivers/virtio drivers/block/virtio_blk.ko drivers/net/virtio_net.ko \
-        drivers/net/net_failover.ko drivers/net/veth.ko arch/x86/crypto drivers/char/hw_random drivers/dca fs/autofs fs/configfs; do
+        drivers/net/net_failover.ko drivers/net/veth.ko drivers/net/wireguard arch/x86/crypto drivers/char/hw_random drivers/dca fs/autofs fs/configfs; do
         if [ -e "$modules/kernel/$part" ]; then
             (cd "$modules" && tar -c "kernel/$part") | tar -x -C "$root/lib/modules/$kernel"
         fi

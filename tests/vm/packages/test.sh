@@ -3,7 +3,7 @@
 #
 # test.sh RUN_OPTIONS... SCRIPT: run SCRIPT in lab machines that run systemd, with the packages of build/package
 # ($RSM_PACKAGES) in /packages/new, the same as release 1.0.0-0 in /packages/before, in /lab/programs two programs that
-# were compiled with these packages, prog (debian/tests/prog.c) and load (load.c), and what page.py finds in doc/two-hosts.md.
+# were compiled with these packages, prog (debian/tests/prog.c) and load (load.c), and what page.py finds in doc/two-hosts.md and doc/wireguard.md.
 # The option --kernel is for the disks, too.
 set -eu
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
@@ -45,7 +45,8 @@ done
 for program in prog load; do # without their libraries, which packages bring
     options+=(--file "$work/$program=/lab/programs/$program")
 done
-python3 -B "$here/page.py" "$source/doc/two-hosts.md" "$source/packaging/examples/rsm-two-hosts.conf" "$work"
-options+=(--file "$work/steps=/lab/steps" --file "$work/rdma=/lab/rdma" --file "$source/debian/tests/first-steps=/lab/first-steps"
+python3 -B "$here/page.py" "$source/doc/two-hosts.md" "$source/packaging/examples/rsm-two-hosts.conf" \
+    "$source/doc/wireguard.md" "$work"
+options+=(--file "$work/steps=/lab/steps" --file "$work/rdma=/lab/rdma" --file "$work/wireguard=/lab/wireguard" --file "$source/debian/tests/first-steps=/lab/first-steps"
     --file "$source/README.md=/lab/README.md")
 "$here/../run.sh" "${options[@]}" "$@"

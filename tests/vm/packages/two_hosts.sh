@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # two_hosts.sh LIST...: doc/two-hosts.md on two fresh hosts: every command of these lists, which page.py makes, in its order,
-# on the host that the page says. /lab/steps alone is the page up to RDMA, and is for a kernel for clouds.
+# on the host that the page says. /lab/steps is the page up to RDMA, and alone it is for a kernel for clouds;
+# /lab/wireguard is doc/wireguard.md, which goes on there.
 # What differs from the page's hosts: apt finds Debian's packages in a local repository and takes "yes" for granted. The
 # hosts have other names and another interface than the page, whose values are replaced as it asks for. Who copies and
 # pastes is this script, by SSH, which the page does not use.
@@ -90,6 +91,12 @@ while IFS=$'\t' read -r where manner prints command <&3; do
     esac
     if [ "$where" = both ] || [ "$where" = "$host" ]; then
         echo "$host ($(uptime_s) s)# $command"
+        case $command in # what the page of the tunnel tells to end
+        'systemctl stop rsmd'*)
+            kill "${left[@]}" 2>/dev/null || :
+            left=()
+            ;;
+        esac
         patience=0
         case $command in # what a reader repeats who sees it too early
         'systemctl status'* | rsmstat* | 'rdma link') patience=90 ;;
