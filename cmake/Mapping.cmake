@@ -12,7 +12,7 @@ elseif(NOT Zydis_FOUND)
     set(mapping_missing "Zydis (Debian: libzydis-dev)")
 endif()
 rsm_decide(mapping_has_decoder DECODER "instruction decoder" "${mapping_missing}")
-set(mapping_sources ahead.c atomics.c barrier.c cache.c compare.c faultcopy.c faultfd.c faultthread.c flush.c handover.c lock.c
+set(mapping_sources ahead.c atomics.c barrier.c cache.c clean.c compare.c faultcopy.c faultfd.c faultthread.c flush.c handover.c lock.c
     mechanism.c memory.c mirror.c module.c notes.c options.c pages.c prefer.c runs.c service.c signal.c transfer.c trap.c views.c wire.c)
 if(mapping_has_decoder)
     set(mapping_decoder decode_x86.c vector.c)

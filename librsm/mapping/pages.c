@@ -5,36 +5,12 @@
 
 #include "mapping/defects.h"
 
-enum { REFRESHES_IN_A_ROW = 32, REREADS = 3, LINES = 64, BITS = 64 };
+enum { REFRESHES_IN_A_ROW = 32, REREADS = 3, LINES = 64 };
 
 static void wake(struct mapping_space *space)
 {
     if (atomic_load(&space->clean_count) + atomic_load(&space->dirty_count) == 1)
         space->woken(space);
-}
-
-static void add_clean(struct mapping_space *space, uint32_t page)
-{
-    uint32_t word = page / BITS;
-    space->clean[word] |= UINT64_C(1) << page % BITS;
-    space->clean_words[word / BITS] |= UINT64_C(1) << word % BITS;
-    if (atomic_fetch_add(&space->clean_count, 1) == 0) {
-        space->clean_from = page;
-        space->clean_to = page + 1;
-    } else {
-        space->clean_from = page < space->clean_from ? page : space->clean_from;
-        space->clean_to = page >= space->clean_to ? page + 1 : space->clean_to;
-    }
-    wake(space);
-}
-
-static void remove_clean(struct mapping_space *space, uint32_t page)
-{
-    uint32_t word = page / BITS;
-    space->clean[word] &= ~(UINT64_C(1) << page % BITS);
-    if (space->clean[word] == 0)
-        space->clean_words[word / BITS] &= ~(UINT64_C(1) << word % BITS);
-    atomic_fetch_sub(&space->clean_count, 1);
 }
 
 static void add_dirty(struct mapping_space *space, uint32_t page)
@@ -47,40 +23,6 @@ static void add_dirty(struct mapping_space *space, uint32_t page)
     space->dirty_last = page;
     atomic_fetch_add(&space->dirty_count, 1);
     wake(space);
-}
-
-/* The first bit of a set that is not 0, in [from, end); end: there is none. */
-static uint32_t next_bit(const uint64_t *set, uint32_t from, uint32_t end)
-{
-    while (from < end) {
-        uint64_t rest = set[from / BITS] >> from % BITS;
-        if (rest != 0) {
-            from += (uint32_t)__builtin_ctzll(rest);
-            return from < end ? from : end;
-        }
-        from = (from / BITS + 1) * BITS;
-    }
-    return end;
-}
-
-/* In the word that it begins in, and else in the next one that has any. */
-uint32_t mapping_next_clean(const struct mapping_space *space, uint32_t from, uint32_t end)
-{
-    if (atomic_load(&space->clean_count) == 0)
-        return MAPPING_NO_PAGE;
-    from = from > space->clean_from ? from : space->clean_from;
-    end = end < space->clean_to ? end : space->clean_to;
-    if (from >= end)
-        return MAPPING_NO_PAGE;
-    uint32_t word = from / BITS, words = (end + BITS - 1) / BITS;
-    uint32_t found = next_bit(space->clean, from, word + 1 < words ? (word + 1) * BITS : end);
-    if (found % BITS == 0 && found == (word + 1) * BITS && found < end) {
-        word = next_bit(space->clean_words, word + 1, words);
-        if (word == words)
-            return MAPPING_NO_PAGE;
-        found = next_bit(space->clean, word * BITS, end);
-    }
-    return found < end ? found : MAPPING_NO_PAGE;
 }
 
 void mapping_note_stored(struct mapping_space *space, uint32_t page, size_t from, size_t length)
@@ -304,7 +246,8 @@ static bool show_clean(struct mapping_space *space, uint32_t first, uint32_t cou
         space->page[page].state = MAPPING_RO;
         space->page[page].since = now;
         space->page[page].ahead = count > 1;
-        add_clean(space, page);
+        mapping_clean_add(space, page);
+        wake(space);
     }
     settled(space);
     return true;
@@ -341,7 +284,7 @@ static bool show_dirty(struct mapping_space *space, uint32_t page)
     if (!protect(space, page, 1, MAPPING_RW))
         return false;
     if (entry->state == MAPPING_RO)
-        remove_clean(space, page);
+        mapping_clean_remove(space, page);
     entry->state = MAPPING_RW;
     entry->since = space->now();
     entry->stores = 0;
@@ -460,7 +403,7 @@ static void drop_run(struct mapping_space *space, uint32_t first, uint32_t count
     mapping_close(space, first, count);
     for (uint32_t page = first; page < first + count; page++)
         if (space->page[page].state == MAPPING_RO) {
-            remove_clean(space, page);
+            mapping_clean_remove(space, page);
             space->page[page].state = MAPPING_NONE;
         }
 }
@@ -474,7 +417,7 @@ void mapping_close(struct mapping_space *space, uint32_t first, uint32_t count)
     (void)space->protect(space, 0, space->page_count, MAPPING_NONE);
     for (uint32_t page = mapping_next_clean(space, 0, space->page_count); page != MAPPING_NO_PAGE;
          page = mapping_next_clean(space, page, space->page_count)) {
-        remove_clean(space, page);
+        mapping_clean_remove(space, page);
         space->page[page].state = MAPPING_NONE;
     }
 }

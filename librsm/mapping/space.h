@@ -248,6 +248,14 @@ bool mapping_promote(struct mapping_space *space, uint32_t page);
 /** Give the views the access that the page's state allows, where a fault says they have it not. */
 bool mapping_reassert(struct mapping_space *space, uint32_t page);
 
+/* ---- clean.c */
+
+/** The page has become RO, or is not any more. */
+void mapping_clean_add(struct mapping_space *space, uint32_t page);
+void mapping_clean_remove(struct mapping_space *space, uint32_t page);
+/** Lowest RO page from @p from on and before @p end, or MAPPING_NO_PAGE. */
+uint32_t mapping_next_clean(const struct mapping_space *space, uint32_t from, uint32_t end);
+
 /* ---- cache.c */
 
 /** Pages are about to get memory: others lose theirs if need be. RW pages may become NONE. Returns
@@ -301,8 +309,6 @@ void mapping_show(struct mapping_space *space, uint64_t offset, size_t length);
 void mapping_note_stored(struct mapping_space *space, uint32_t page, size_t from, size_t length);
 /** What the copies have is forgotten, all pages are NONE. Flush before. */
 void mapping_forget(struct mapping_space *space);
-/** Lowest RO page from @p from on and before @p end, or MAPPING_NO_PAGE. */
-uint32_t mapping_next_clean(const struct mapping_space *space, uint32_t from, uint32_t end);
 
 /* ---- flush.c */
 

@@ -367,6 +367,11 @@ void rsmd_tcp_refuse(struct rsmd_tcp *conn, enum rsm_status status, const char *
 void rsmd_tcp_begin(struct rsmd_tcp *conn);
 /** Send a PING. False: the connection is over. */
 bool rsmd_tcp_ping(struct rsmd_tcp *conn);
+/** Send a message. False: the connection is over. */
+bool rsmd_tcp_send(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg);
+/** Enter a phase with a time limit. False: there is no timer. */
+bool rsmd_tcp_enter(struct rsmd_tcp *conn, enum rsmd_phase phase);
+void rsmd_tcp_out_of_turn(struct rsmd_tcp *conn);
 /** Restart the time limit of its phase. */
 void rsmd_tcp_restart_timer(struct rsmd_tcp *conn);
 void rsmd_tcp_free(struct rsmd_tcp *conn);
@@ -375,6 +380,14 @@ void rsmd_tcp_encrypted(struct rsmd_tcp *conn, uint32_t node, uint64_t expires);
 /** It has failed, or the connection has ended. @p node: what the other end claims to be;
  *  0: nothing. */
 void rsmd_tcp_not_encrypted(struct rsmd_tcp *conn, uint32_t node, const char *why);
+
+/* greeting.c: the messages of a connection that is not up */
+
+bool rsmd_tcp_send_hello(struct rsmd_tcp *conn, uint32_t to);
+void rsmd_tcp_take_hello(struct rsmd_tcp *conn, const struct rsm_cluster_hello *hello);
+void rsmd_tcp_take_proof(struct rsmd_tcp *conn, const struct rsm_cluster_proof *proof);
+/** The last step: see above. */
+void rsmd_tcp_take_confirmation(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg);
 
 /* link.c */
 
