@@ -49,9 +49,9 @@ struct rsmcore_import {
     struct rsmcore_event *event;
     uint32_t id;
     unsigned process_epoch;
-    atomic_bool trap_known;         /* to rsmd, of mappings by the engine */
-    _Atomic uint64_t inexact_known; /* to rsmd: the sum of its inexact stores */
-    _Atomic int64_t inexact_at;     /* when that was reported, of rsm_clock_ns(); 0: never */
+    atomic_bool trap_known;        /* to rsmd, of mappings by the engine */
+    _Atomic uint64_t counts_known; /* to rsmd: the sum of what the engine counts */
+    _Atomic int64_t counts_at;     /* when that was reported, of rsm_clock_ns(); 0: never */
     struct rsmcore_works works;
     struct rsmcore_group_conn *group; /* NULL: to one segment (group_import.h) */
 };
@@ -251,9 +251,9 @@ static inline void rsmcore_import_complete_begin(struct rsmcore_import *import)
         conn->ops->complete_begin(conn);
 }
 
-/** Report the engine's inexact stores to rsmd if there are more than it knows of: at once, or if
+/** Report what the engine counts to rsmd if that is more than it knows of: at once, or if
  *  the last report was some time ago. Does not wait. */
-void rsmcore_import_report_inexact(struct rsmcore_import *import, bool at_once);
+void rsmcore_import_report_counts(struct rsmcore_import *import, bool at_once);
 
 /** Wait until all earlier accesses have happened or failed; barriers report which (barrier.h).
  *  RSM_ST_ABORTED: the connection was cut. */
@@ -262,7 +262,7 @@ static inline enum rsm_status rsmcore_import_complete(struct rsmcore_import *imp
     struct rsm_conn *conn = rsmcore_import_conn(import);
     enum rsm_status status = conn->ops->complete(conn);
     if (__builtin_expect(atomic_load_explicit(&import->soft, memory_order_relaxed) != NULL, 0))
-        rsmcore_import_report_inexact(import, false);
+        rsmcore_import_report_counts(import, false);
     return rsmcore_import_note(import, rsmcore_import_aborted(import) ? RSM_ST_ABORTED : status);
 }
 

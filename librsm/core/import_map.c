@@ -88,7 +88,7 @@ struct rsm_conn *rsmcore_import_conn_for_mapping(struct rsmcore_import *import, 
     return rsmcore_import_conn(import);
 }
 
-static const int64_t INEXACT_PAUSE_NS = 100000000; /* between two reports */
+static const int64_t COUNTS_PAUSE_NS = 100000000; /* between two reports */
 
 /* Report to rsmd, once and without waiting, how the engine traps accesses. */
 static void report_trap(struct rsmcore_import *import)
@@ -103,25 +103,25 @@ static void report_trap(struct rsmcore_import *import)
     rsmcore_control_try_post(import->control, &msg);
 }
 
-void rsmcore_import_report_inexact(struct rsmcore_import *import, bool at_once)
+void rsmcore_import_report_counts(struct rsmcore_import *import, bool at_once)
 {
     const struct rsm_mapping_ops *engine = atomic_load(&import->soft);
     if (engine == NULL || import->is_view)
         return;
-    const struct mapping_inexact stores = engine->inexact(rsmcore_import_conn(import));
-    uint64_t sum = stores.unknown + stores.blocked + stores.by_calls;
-    if (atomic_load(&import->inexact_known) == sum)
+    const struct mapping_counts counts = engine->counts(rsmcore_import_conn(import));
+    uint64_t sum = counts.unknown + counts.blocked + counts.by_calls + counts.evicted;
+    if (atomic_load(&import->counts_known) == sum)
         return;
-    int64_t now = rsm_clock_ns(), before = atomic_load(&import->inexact_at);
-    if (!at_once && before != 0 && now - before < INEXACT_PAUSE_NS)
+    int64_t now = rsm_clock_ns(), before = atomic_load(&import->counts_at);
+    if (!at_once && before != 0 && now - before < COUNTS_PAUSE_NS)
         return;
-    atomic_store(&import->inexact_at, now);
-    if (atomic_exchange(&import->inexact_known, sum) == sum ||
-        !rsmcore_control_knows(import->control, RSM_MSG_IMPORT_INEXACT))
+    atomic_store(&import->counts_at, now);
+    if (atomic_exchange(&import->counts_known, sum) == sum ||
+        !rsmcore_control_knows(import->control, RSM_MSG_IMPORT_COUNTS))
         return;
     struct rsm_msg msg;
-    rsm_msg_begin(&msg, RSM_MSG_IMPORT_INEXACT);
-    msg.u.import_inexact = (struct rsm_import_inexact_request){import->id, stores};
+    rsm_msg_begin(&msg, RSM_MSG_IMPORT_COUNTS);
+    msg.u.import_counts = (struct rsm_import_counts_request){import->id, counts};
     rsmcore_control_try_post(import->control, &msg);
 }
 
@@ -154,6 +154,6 @@ enum rsm_status rsmcore_import_unmap(struct rsmcore_import *import, void *addres
 {
     struct rsm_conn *conn = rsmcore_import_conn(import);
     enum rsm_status status = conn->ops->unmap(conn, address, length);
-    rsmcore_import_report_inexact(import, true);
+    rsmcore_import_report_counts(import, true);
     return status;
 }

@@ -42,7 +42,7 @@ struct rsm_mapping_ops {
     struct mapping_choice (*choice)(struct rsm_conn *wrapped);
 
     /** What it has not carried out exactly so far. */
-    struct mapping_inexact (*inexact)(struct rsm_conn *wrapped);
+    struct mapping_counts (*counts)(struct rsm_conn *wrapped);
 };
 
 /** The module's one symbol, RSM_MAPPING_SYMBOL. */

@@ -103,7 +103,7 @@ static void forget(struct mapping_space *space, uint32_t page)
             entry->unseen ? OUTDATED : digest_of(space, mapping_copy_of(space, page));
     *entry = (struct mapping_page){.posted = entry->posted};
     mapping_prefer_forget(space, page);
-    space->counters.evictions++;
+    atomic_fetch_add(&space->evicted, 1);
     if (--cache->holders[page / ENTRIES] == 0)
         release_entries(space, page);
 }

@@ -223,27 +223,28 @@ static enum rsm_status conn_map(struct rsm_conn *conn, uint64_t offset, size_t l
     return status;
 }
 
-static struct mapping_inexact inexact(struct rsm_conn *conn)
+static struct mapping_counts counts(struct rsm_conn *conn)
 {
     const struct mapping *mapping = mapping_of(conn);
     const struct mapping_let_through *count = &mapping->space.let_through;
     if (mapping_is_foreign(mapping))
-        return (struct mapping_inexact){.unknown = 0}; /* the parent reports its own */
-    return (struct mapping_inexact){.unknown = atomic_load(&count->unknown),
-                                    .blocked = atomic_load(&count->blocked),
-                                    .by_calls = atomic_load(&count->by_calls)};
+        return (struct mapping_counts){.unknown = 0}; /* the parent reports its own */
+    return (struct mapping_counts){.unknown = atomic_load(&count->unknown),
+                                   .blocked = atomic_load(&count->blocked),
+                                   .by_calls = atomic_load(&count->by_calls),
+                                   .evicted = atomic_load(&mapping->space.evicted)};
 }
 
 static void log_counters(struct mapping *mapping, const struct mapping_counters *c)
 {
-    const struct mapping_inexact stores = inexact(&mapping->conn);
+    const struct mapping_counts other = counts(&mapping->conn);
     rsm_log_info("mapping by %s ended: traps=%" PRIu64 " loads=%" PRIu64 " emulated=%" PRIu64
                  " promotions=%" PRIu64 " flushes=%" PRIu64 " pages=%" PRIu64 " runs=%" PRIu64
                  " two-way=%" PRIu64 " refreshes=%" PRIu64 " unknown=%" PRIu64 " blocked=%" PRIu64
                  " by-calls=%" PRIu64 " evictions=%" PRIu64,
                  mapping->mechanism->name, c->traps, c->loads, c->stores, c->promotions, c->flushes,
-                 c->flushed_pages, c->runs, c->two_way_pages, c->refreshes, stores.unknown,
-                 stores.blocked, stores.by_calls, c->evictions);
+                 c->flushed_pages, c->runs, c->two_way_pages, c->refreshes, other.unknown,
+                 other.blocked, other.by_calls, other.evicted);
 }
 
 /* No view is left: what was cached is not what the next one will see. */
@@ -414,5 +415,5 @@ __attribute__((visibility("default"))) const struct rsm_mapping_ops rsm_mapping_
     .acquire = acquire,
     .shows = mapping_view_overlaps,
     .choice = choice,
-    .inexact = inexact,
+    .counts = counts,
 };

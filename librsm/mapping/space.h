@@ -102,10 +102,9 @@ struct mapping_counters {
     uint64_t runs;          /**< writes that flushes made of them */
     uint64_t two_way_pages; /**< pages where both sides were seen to write the same lines */
     uint64_t refreshes;     /**< of RO pages, in place; in mirror mode, of pages */
-    uint64_t evictions;     /**< pages that lost their memory to others */
 };
 
-/** Stores let through so far, as struct mapping_inexact has them. Read without the lock. */
+/** Stores let through so far, as struct mapping_counts has them. Read without the lock. */
 struct mapping_let_through {
     _Atomic uint64_t unknown, blocked, by_calls;
 };
@@ -164,6 +163,7 @@ struct mapping_space {
     bool dead; /* the peer has gone: the copies are just memory */
     struct mapping_counters counters;
     struct mapping_let_through let_through;
+    _Atomic uint64_t evicted; /* pages that have lost their memory to others; the same */
 };
 
 #define MAPPING_BUFFER_PAGES 64u

@@ -73,12 +73,14 @@ struct mapping_choice {
     uint32_t reason; /**< enum mapping_trap_reason */
 };
 
-/** Stores to the mappings of one connection that the engine has let through to a page with a twin
- *  although its mode decodes stores: they are sent if they change a byte. */
-struct mapping_inexact {
+/** What the engine counts of the mappings of one connection, for administrators. The first three
+ *  are stores that it has let through to a page with a twin although its mode decodes stores: they
+ *  are sent if they change a byte. */
+struct mapping_counts {
     uint64_t unknown;  /**< by instructions that are not decoded */
     uint64_t blocked;  /**< by threads that block the engine's signal */
     uint64_t by_calls; /**< by system calls */
+    uint64_t evicted;  /**< pages that have lost their memory to others */
 };
 
 #define MAPPING_THRESHOLD_NEVER UINT32_MAX

@@ -41,12 +41,13 @@ static void walk_mapping_choice(struct rsm_codec *c, void *body)
     rsm_codec_u32(c, &m->reason);
 }
 
-static void walk_mapping_inexact(struct rsm_codec *c, void *body)
+static void walk_mapping_counts(struct rsm_codec *c, void *body)
 {
-    struct mapping_inexact *m = body;
+    struct mapping_counts *m = body;
     rsm_codec_u64(c, &m->unknown);
     rsm_codec_u64(c, &m->blocked);
     rsm_codec_u64(c, &m->by_calls);
+    rsm_codec_u64(c, &m->evicted);
 }
 
 #include "protocol/bodies_walk.h"

@@ -16,7 +16,7 @@ enum {
     RSM_PROTO_COUNTERS_MAX = 60,   /* receivers in one EVENT_RECEIVERS reply */
     RSM_PROTO_ITEMS_MAX = 32,      /* exports or imports in one INSPECT reply */
     RSM_PROTO_INTERRUPTS_MAX = 64, /* interrupts in one INTERRUPTS reply */
-    RSM_PROTO_INEXACT_MAX = 64,    /* imports in one INEXACT reply */
+    RSM_PROTO_COUNTS_MAX = 64,     /* imports in one COUNTS reply */
     RSM_PROTO_GROUPS_MAX = 64,     /* imports in one GROUPS reply */
     RSM_PROTO_LINKS_MAX = 16,      /* links in one LINKS reply */
     RSM_PROTO_FAILED_MAX = 12,     /* controllers in one FAILED reply */

@@ -219,13 +219,13 @@ enum rsm_status rsmd_answer_import_trap(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
-enum rsm_status rsmd_answer_import_inexact(struct rsmd_call *call)
+enum rsm_status rsmd_answer_import_counts(struct rsmd_call *call)
 {
-    const struct rsm_import_inexact_request *asked = &call->request->u.import_inexact;
+    const struct rsm_import_counts_request *asked = &call->request->u.import_counts;
     struct rsmd_import *import = rsmd_client_import(call->node, call->client, asked->import);
     if (import == NULL)
         return RSM_ST_NOT_FOUND;
-    import->inexact = asked->stores;
+    import->counts = asked->counts;
     return RSM_ST_OK;
 }
 

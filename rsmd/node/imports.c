@@ -264,7 +264,7 @@ static void save_import(struct rsmd_snapshot *snapshot, const struct rsmd_import
                                                    .gid = importer->who.gid,
                                                    .pid = (uint32_t)importer->who.pid},
                                       .choice = import->choice,
-                                      .inexact = import->inexact,
+                                      .counts = import->counts,
                                       .events = rsmd_save_events(snapshot, &import->events)};
     memcpy(saved.controller, importer->controller->name, sizeof saved.controller);
     if (grant != NULL) {
@@ -358,7 +358,7 @@ static struct rsmd_import *make_import(struct rsmd_node *node, struct rsmd_clien
     import->asked_to_leave = saved->leaves != 0;
     import->disconnected = saved->disconnected != 0;
     import->choice = saved->choice;
-    import->inexact = saved->inexact;
+    import->counts = saved->counts;
     if (!rsmd_importer_resume(node, importer, client->account)) {
         free(import);
         return NULL;

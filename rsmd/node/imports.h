@@ -92,7 +92,7 @@ struct rsmd_import {
     bool asked_to_leave;             /* the segment has become unavailable since it connected */
     bool disconnected;               /* by the importer, as opposed to its death */
     struct mapping_choice choice;    /* of the mapping engine, as the importer reports */
-    struct mapping_inexact inexact;  /* likewise */
+    struct mapping_counts counts;    /* likewise */
     struct rsm_group_stats group;    /* likewise ... ... */
     int64_t group_at;                /* ... at that time of rsm_clock_ns() */
     struct rsmd_import *prev, *next; /* of the client */

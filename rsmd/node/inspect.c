@@ -199,23 +199,22 @@ static uint32_t each_import(struct rsmd_call *call, uint32_t after,
     return 0;
 }
 
-static bool add_inexact(struct rsm_msg *msg, const struct rsmd_import *import)
+static bool add_counts(struct rsm_msg *msg, const struct rsmd_import *import)
 {
-    struct rsm_inexact_reply *reply = &msg->u.inexact_reply;
-    const struct mapping_inexact *stores = &import->inexact;
-    if ((stores->unknown | stores->blocked | stores->by_calls) == 0)
+    struct rsm_counts_reply *reply = &msg->u.counts_reply;
+    const struct mapping_counts *counts = &import->counts;
+    if ((counts->unknown | counts->blocked | counts->by_calls | counts->evicted) == 0)
         return true;
-    if (reply->count == RSM_PROTO_INEXACT_MAX)
+    if (reply->count == RSM_PROTO_COUNTS_MAX)
         return false;
     reply->items[reply->count++] =
-        (struct rsm_inexact_item){.id = import->importer.id, .stores = *stores};
+        (struct rsm_counts_item){.id = import->importer.id, .counts = *counts};
     return true;
 }
 
-enum rsm_status rsmd_answer_inexact(struct rsmd_call *call)
+enum rsm_status rsmd_answer_counts(struct rsmd_call *call)
 {
-    call->reply->u.inexact_reply.next =
-        each_import(call, call->request->u.inexact.after, add_inexact);
+    call->reply->u.counts_reply.next = each_import(call, call->request->u.counts.after, add_counts);
     return RSM_ST_OK;
 }
 

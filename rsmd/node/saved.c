@@ -38,13 +38,13 @@ static void walk_mapping_choice(struct rsm_codec *c, struct mapping_choice *choi
     rsm_codec_u32(c, &choice->reason);
 }
 
-static void walk_mapping_inexact(struct rsm_codec *c, struct mapping_inexact *inexact)
+static void walk_mapping_counts(struct rsm_codec *c, struct mapping_counts *counts)
 {
     if (c->version < 2)
         return;
-    rsm_codec_u64(c, &inexact->unknown);
-    rsm_codec_u64(c, &inexact->blocked);
-    rsm_codec_u64(c, &inexact->by_calls);
+    rsm_codec_u64(c, &counts->unknown);
+    rsm_codec_u64(c, &counts->blocked);
+    rsm_codec_u64(c, &counts->by_calls);
 }
 
 /* An entry of a mailbox is as in a reply, whose format may change. */

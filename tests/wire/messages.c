@@ -35,10 +35,11 @@ static const struct body_field fields_mapping_choice[] = {
     {.name = NULL},
 };
 
-static const struct body_field fields_mapping_inexact[] = {
+static const struct body_field fields_mapping_counts[] = {
     {.name = "unknown", .many = 1},
     {.name = "blocked", .many = 1},
     {.name = "by_calls", .many = 1},
+    {.name = "evicted", .many = 1},
     {.name = NULL},
 };
 

@@ -450,9 +450,8 @@ static void events(void **state)
         .u.import_trap = {connection, {MAPPING_USED_SIGNAL, MAPPING_REASON_NO_PERMISSION}});
     ASK('b', RSM_ST_INVALID, .type = RSM_MSG_IMPORT_TRAP,
         .u.import_trap = {connection, {MAPPING_USED_TRAPS, MAPPING_REASON_NONE}});
-    ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_INEXACT,
-        .u.import_inexact = {connection, {3, 2, 1}});
-    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_INEXACT, .u.import_inexact = {0, {3, 2, 1}});
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_COUNTS, .u.import_counts = {connection, {3, 2, 1}});
+    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_COUNTS, .u.import_counts = {0, {3, 2, 1}});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_GROUP,
         .u.import_group = {connection, {7, 100, 2000, 30, 1}});
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_GROUP,
@@ -460,7 +459,7 @@ static void events(void **state)
     remark("what rsmstat sees of it");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_IMPORTS, 0});
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_INEXACT, .u.inexact = {0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_COUNTS, .u.counts = {0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_GROUPS, .u.groups = {0});
 }
 

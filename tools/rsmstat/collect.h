@@ -21,8 +21,8 @@ struct controller {
 struct segment {
     uint32_t exporter; /**< node */
     struct rsm_inspect_item item;
-    struct mapping_inexact inexact; /**< of an import */
-    struct rsm_group_stats group;   /**< of an import; `group` is 0 where it is of none */
+    struct mapping_counts counts; /**< of an import */
+    struct rsm_group_stats group; /**< of an import; `group` is 0 where it is of none */
 };
 
 struct segments {

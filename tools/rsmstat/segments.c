@@ -55,34 +55,34 @@ static int by_id(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static void add_inexact(const struct rsm_inexact_reply *page, struct segment *list, size_t count)
+static void add_counts(const struct rsm_counts_reply *page, struct segment *list, size_t count)
 {
     for (uint32_t i = 0; i < page->count && count > 0; i++) {
         const struct segment wanted = {.item = {.id = page->items[i].id}};
         struct segment *found = bsearch(&wanted, list, count, sizeof *list, by_id);
         if (found != NULL)
-            found->inexact = page->items[i].stores;
+            found->counts = page->items[i].counts;
     }
 }
 
-/* The stores of @p list, which is sorted by id, that were not carried out exactly. A daemon that
- * does not know the message knows of none. */
-static bool collect_inexact(struct daemon *from, struct segment *list, size_t count, char *why,
-                            size_t why_size)
+/* What the mapping engine has counted of @p list, which is sorted by id. A daemon that does not
+ * know the message knows of nothing. */
+static bool collect_counts(struct daemon *from, struct segment *list, size_t count, char *why,
+                           size_t why_size)
 {
     struct rsm_msg msg;
-    const struct rsm_inexact_reply *page = &msg.u.inexact_reply;
+    const struct rsm_counts_reply *page = &msg.u.counts_reply;
     uint32_t after = 0;
-    if (!daemon_knows(from, RSM_MSG_INEXACT))
+    if (!daemon_knows(from, RSM_MSG_COUNTS))
         return true;
     do {
-        msg = (struct rsm_msg){.type = RSM_MSG_INEXACT, .u.inexact = {.after = after}};
+        msg = (struct rsm_msg){.type = RSM_MSG_COUNTS, .u.counts = {.after = after}};
         if (!daemon_ask(from, &msg, why, why_size))
             return false;
         /* Ascending, so that it ends. */
         if (msg.status != RSM_ST_OK || (page->next != 0 && page->next <= after))
             break;
-        add_inexact(page, list, count);
+        add_counts(page, list, count);
         after = page->next;
     } while (after != 0 && after < SEGMENTS_MAX);
     return true;
@@ -147,7 +147,7 @@ bool segments_collect(struct daemon *from, uint32_t what, uint32_t node, struct 
         qsort(segments->list + before, segments->count - before, sizeof *segments->list, by_id);
     struct segment *added = segments->list + before;
     size_t count = segments->count - before;
-    return what != RSM_INSPECT_IMPORTS || (collect_inexact(from, added, count, why, why_size) &&
+    return what != RSM_INSPECT_IMPORTS || (collect_counts(from, added, count, why, why_size) &&
                                            collect_groups(from, added, count, why, why_size));
 }
 

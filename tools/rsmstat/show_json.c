@@ -259,7 +259,7 @@ static void show_trap(struct json *json, const struct mapping_choice *choice)
 }
 
 /* Stores to mappings that the engine let through to a page with a twin, by reason. */
-static void show_inexact(struct json *json, const struct mapping_inexact *stores)
+static void show_inexact(struct json *json, const struct mapping_counts *stores)
 {
     json_open(json, "inexact_stores", '{');
     json_number(json, "unknown", stores->unknown);
@@ -298,7 +298,8 @@ static void show_imports(struct json *json, const struct snapshot *s)
         json_string(json, "rights", text);
         json_string(json, "state", item->export_id == 0 ? "aborted" : "connected");
         show_trap(json, &item->choice);
-        show_inexact(json, &s->imports.list[i].inexact);
+        show_inexact(json, &s->imports.list[i].counts);
+        json_number(json, "evicted_pages", s->imports.list[i].counts.evicted);
         show_group(json, &s->imports.list[i].group);
         json_close(json, '{');
     }

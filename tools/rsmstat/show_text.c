@@ -265,7 +265,7 @@ static int show_exports(FILE *out, const struct snapshot *s, const struct option
 }
 
 /* All of them together. */
-static void inexact_cell(struct table *table, const struct mapping_inexact *stores)
+static void inexact_cell(struct table *table, const struct mapping_counts *stores)
 {
     uint64_t sum = stores->unknown + stores->blocked + stores->by_calls;
     table_cell(table, "%" PRIu64, sum);
@@ -274,9 +274,10 @@ static void inexact_cell(struct table *table, const struct mapping_inexact *stor
 
 static int show_imports(FILE *out, const struct snapshot *s, const struct options *options)
 {
-    static const char *const headings[] = {
-        "IMPORTED", "#FROM",        "#SIZE",      "#BY",   "~USER", "?#PID",     "RIGHTS", "STATE",
-        "+#EVENTS", "?~CONTROLLER", "+TRANSPORT", "+TRAP", "+WHY",  "+#INEXACT", NULL};
+    static const char *const headings[] = {"IMPORTED", "#FROM",        "#SIZE",      "#BY",
+                                           "~USER",    "?#PID",        "RIGHTS",     "STATE",
+                                           "+#EVENTS", "?~CONTROLLER", "+TRANSPORT", "+TRAP",
+                                           "+WHY",     "+#INEXACT",    "+#EVICTED",  NULL};
     struct table table;
     char text[TEXT_BYTES];
     table_begin(&table, headings, style(options));
@@ -301,7 +302,8 @@ static int show_imports(FILE *out, const struct snapshot *s, const struct option
         table_cell(&table, "%s", item->transport[0] != '\0' ? item->transport : "-");
         table_cell(&table, "%s", rsmcore_map_trap_name(item->choice.trap));
         table_cell(&table, "%s", rsmcore_map_reason_name(item->choice.reason));
-        inexact_cell(&table, &s->imports.list[i].inexact);
+        inexact_cell(&table, &s->imports.list[i].counts);
+        table_cell(&table, "%" PRIu64, s->imports.list[i].counts.evicted);
     }
     return table_end(&table, out);
 }

@@ -224,7 +224,7 @@ WORLD_TEST(test_tables)
     assert_true(has_line(
         outcome.out, "0x400001 +4096 +[^ ]+ +[0-9]+ +list of 1 +0 +0 +sci0 +published +0 +2:0666"));
     assert_true(has_line(outcome.out, "0x400000 +1 +12288 +2 +[^ ]+ +[0-9]+ +rw +connected +0 +"
-                                      "sci0 +shm +- +- +0"));
+                                      "sci0 +shm +- +- +0 +0"));
     assert_true(has_line(outcome.out, "sci0 +2 +sci0 +2 +active"));
     assert_true(has_line(outcome.out,
                          "SHARE-OF +CONNECTIONS +DESCRIPTORS +SEGMENTS +MEMORY +PINNED "

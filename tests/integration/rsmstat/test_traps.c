@@ -5,10 +5,10 @@
 #include "run.h"
 #include "shared_node.h"
 
-enum { OTHER_UID = 65533 };
+enum { OTHER_UID = 65533, EVICTED_LENGTH = 512 * PARTY_PAGE };
 
 struct settings {
-    char trap[16], mode[16]; /* "": not set */
+    char trap[16], mode[16], cache_mib[16]; /* "": not set */
 };
 
 static int set_engine(void *bytes)
@@ -16,6 +16,8 @@ static int set_engine(void *bytes)
     const struct settings *settings = bytes;
     NEED(setenv("RSM_SHM_DIRECT", "0", 1) == 0);
     NEED(settings->trap[0] == '\0' || setenv("RSM_MAP_TRAP", settings->trap, 1) == 0);
+    NEED(settings->cache_mib[0] == '\0' ||
+         setenv("RSM_MAP_CACHE_MIB", settings->cache_mib, 1) == 0);
     return settings->mode[0] == '\0' ? 0 : setenv("RSM_MAP_MODE", settings->mode, 1);
 }
 
@@ -162,9 +164,43 @@ WORLD_TEST(test_inexact_stores)
     if (!daemon_counts())
         return;
     struct outcome outcome = run(world, "-n 1 --imports --wide");
-    assert_true(has_line(outcome.out, "IMPORTED .*TRAP +WHY +INEXACT"));
-    assert_true(has_line(outcome.out, "0x400000 .*signal +requested +[1-9][0-9]*"));
+    assert_true(has_line(outcome.out, "IMPORTED .*TRAP +WHY +INEXACT +EVICTED"));
+    assert_true(has_line(outcome.out, "0x400000 .*signal +requested +[1-9][0-9]* +0"));
     outcome_free(&outcome);
+}
+
+/* A load from each page of the mapping: far more than its cache has room for. */
+static int load_all_over(void *unused)
+{
+    struct party_import *import = party_import(0);
+    const volatile uint8_t *bytes = import->address;
+    unsigned sum = 0;
+    for (size_t offset = 0; offset < EVICTED_LENGTH; offset += PARTY_PAGE)
+        sum += bytes[offset];
+    return sum != 0;
+}
+
+WORLD_TEST(test_evicted_pages)
+{
+    bool maps;
+    struct actor *exporter = actor_start(world, 1);
+    TELL_OK(exporter, offer, .length = EVICTED_LENGTH, .acl_count = 2,
+            .acl = {{1, 0666}, {2, 0666}});
+    struct actor *importer = attach(world, actor_start(world, 2),
+                                    &(struct settings){.trap = "signal", .cache_mib = "1"}, &maps);
+    assert_true(maps);
+    TELL_OK(importer, unmap);
+    TELL_OK(importer, map, .length = EVICTED_LENGTH);
+    assert_int_equal(actor_run(importer, load_all_over, NULL, 0), 0);
+    TELL_OK(importer, unmap);
+    struct json_value *root = run_json(world, 0, "-n 1 --imports", 0);
+    const struct json_value *import =
+        find(get_node(root, 1), "imports", "pid", (uint64_t)importer->pid);
+    assert_non_null(import);
+    const struct json_value *evicted = json_member(import, "evicted_pages");
+    assert_true(evicted != NULL && evicted->kind == JSON_NUMBER);
+    assert_int_equal(evicted->number > 100, daemon_counts());
+    json_free(root);
 }
 
 WORLD_TEST(test_traps)
@@ -178,8 +214,10 @@ WORLD_TEST(test_traps)
     assert_true(maps);
     expect_trap(world, importer, "signal", "requested");
     struct outcome outcome = run(world, "-n 1 --imports --wide");
-    assert_true(has_line(outcome.out, "IMPORTED .*CONTROLLER +TRANSPORT +TRAP +WHY +INEXACT"));
-    assert_true(has_line(outcome.out, "0x400000 .*connected +0 +sci0 +shm +signal +requested +0"));
+    assert_true(
+        has_line(outcome.out, "IMPORTED .*CONTROLLER +TRANSPORT +TRAP +WHY +INEXACT +EVICTED"));
+    assert_true(
+        has_line(outcome.out, "0x400000 .*connected +0 +sci0 +shm +signal +requested +0 +0"));
     outcome_free(&outcome);
     TELL_OK(importer, unmap);
     TELL_OK(importer, map, .length = PARTY_PAGE);

@@ -16,7 +16,7 @@ static void fill_mapping_choice(void *body)
 {
 }
 
-static void fill_mapping_inexact(void *body)
+static void fill_mapping_counts(void *body)
 {
 }
 

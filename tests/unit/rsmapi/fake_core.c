@@ -622,7 +622,7 @@ bool rsmcore_control_has_successor(const struct rsmcore_control *control)
     return false;
 }
 
-void rsmcore_import_report_inexact(struct rsmcore_import *import, bool at_once)
+void rsmcore_import_report_counts(struct rsmcore_import *import, bool at_once)
 {
     (void)import, (void)at_once;
 }

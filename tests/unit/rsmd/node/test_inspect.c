@@ -266,20 +266,20 @@ INSPECT_TEST(a_trap)
     close(owner);
 }
 
-static enum rsm_status report_inexact(int socket, uint32_t import, uint64_t unknown)
+static enum rsm_status report_counts(int socket, uint32_t import, uint64_t unknown)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_INEXACT,
-                          .u.import_inexact = {import, {unknown, 2, UINT64_MAX}}};
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_COUNTS,
+                          .u.import_counts = {import, {unknown, 2, UINT64_MAX}}};
     return ask(socket, &msg);
 }
 
-static struct rsm_inexact_reply look_inexact(uid_t uid, int socket, uint32_t after)
+static struct rsm_counts_reply look_at_counts(uid_t uid, int socket, uint32_t after)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_INEXACT, .u.inexact = {after}};
+    struct rsm_msg msg = {.type = RSM_MSG_COUNTS, .u.counts = {after}};
     become(uid);
     assert_int_equal(ask(socket, &msg), RSM_ST_OK);
     become(0);
-    return msg.u.inexact_reply;
+    return msg.u.counts_reply;
 }
 
 /* A client counts for its own connections, and who sees these sees that. */
@@ -290,19 +290,19 @@ INSPECT_TEST(inexact_stores)
     publish_page(owner, 0x610004, 0600);
     assert_int_equal(connect_on(importer, "sci0", 1, 0x610004, RSM_RIGHT_READ, &made), RSM_ST_OK);
     assert_int_equal(connect_on(importer, "sci0", 1, 0x610004, RSM_RIGHT_READ, &other), RSM_ST_OK);
-    assert_int_equal(look_inexact(0, owner, 0).count, 0);
-    assert_int_equal(report_inexact(owner, made.import, 1), RSM_ST_NOT_FOUND);
-    assert_int_equal(report_inexact(importer, made.import + 2, 1), RSM_ST_NOT_FOUND);
-    assert_int_equal(report_inexact(importer, made.import, 1), RSM_ST_OK);
-    assert_int_equal(report_inexact(importer, made.import, 7), RSM_ST_OK);
-    struct rsm_inexact_reply reply = look_inexact(0, owner, 0);
+    assert_int_equal(look_at_counts(0, owner, 0).count, 0);
+    assert_int_equal(report_counts(owner, made.import, 1), RSM_ST_NOT_FOUND);
+    assert_int_equal(report_counts(importer, made.import + 2, 1), RSM_ST_NOT_FOUND);
+    assert_int_equal(report_counts(importer, made.import, 1), RSM_ST_OK);
+    assert_int_equal(report_counts(importer, made.import, 7), RSM_ST_OK);
+    struct rsm_counts_reply reply = look_at_counts(0, owner, 0);
     assert_int_equal(reply.count, 1);
     assert_int_equal(reply.next, 0);
     assert_int_equal(reply.items[0].id, made.import);
-    assert_int_equal(reply.items[0].stores.unknown, 7);
-    assert_int_equal(reply.items[0].stores.blocked, 2);
-    assert_true(reply.items[0].stores.by_calls == UINT64_MAX);
-    assert_int_equal(look_inexact(0, owner, UINT32_MAX).count, 0);
+    assert_int_equal(reply.items[0].counts.unknown, 7);
+    assert_int_equal(reply.items[0].counts.blocked, 2);
+    assert_true(reply.items[0].counts.by_calls == UINT64_MAX);
+    assert_int_equal(look_at_counts(0, owner, UINT32_MAX).count, 0);
     close(importer);
     close(owner);
 }
