@@ -113,14 +113,14 @@ CONFORMANCE(I, 85, "triggers are remembered and counted, from whomever they come
 struct waiter {
     pthread_t thread;
     sci_local_interrupt_t interrupt;
-    sem_t begins;
+    _Atomic pid_t id;
     sci_error_t error;
 };
 
 static void *wait_for_ever(void *argument)
 {
     struct waiter *waiter = argument;
-    sem_post(&waiter->begins);
+    atomic_store(&waiter->id, gettid());
     waiter->error = ERROR_OF(SCIWaitForInterrupt, waiter->interrupt, SCI_INFINITE_TIMEOUT, 0);
     return NULL;
 }
@@ -128,11 +128,8 @@ static void *wait_for_ever(void *argument)
 static void waiter_begin(struct waiter *waiter, sci_local_interrupt_t interrupt)
 {
     *waiter = (struct waiter){.interrupt = interrupt, .error = (sci_error_t)NO_ERROR_YET};
-    sem_init(&waiter->begins, 0, 0);
     HOLDS(pthread_create(&waiter->thread, NULL, wait_for_ever, waiter) == 0);
-    while (sem_wait(&waiter->begins) != 0)
-        continue;
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    await_sleep(&waiter->id);
 }
 
 CONFORMANCE(I, 86, "waits end after their time, by removal and by cancellation, not by signals")

@@ -157,27 +157,13 @@ static void *wait_remote(void *segment)
     return (void *)(uintptr_t)error;
 }
 
-static bool sleeps(pid_t tid)
-{
-    char path[64], state = '\0';
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
-    FILE *file = fopen(path, "re");
-    if (file != NULL) {
-        HOLDS(fscanf(file, "%*d %*s %c", &state) == 1);
-        fclose(file);
-    }
-    return state == 'S';
-}
-
 /* Begin a wait. It is there when the thread sleeps, and goes on sleeping. */
 static pthread_t begin(void *(*function)(void *), void *argument)
 {
     pthread_t thread;
     atomic_store(&waiter, 0);
     HOLDS(pthread_create(&thread, NULL, function, argument) == 0);
-    int64_t deadline = now_ms() + LONG_MS;
-    for (int seen = 0; seen < 10 && now_ms() < deadline; usleep(2000))
-        seen = atomic_load(&waiter) != 0 && sleeps(atomic_load(&waiter)) ? seen + 1 : 0;
+    await_sleep(&waiter);
     return thread;
 }
 

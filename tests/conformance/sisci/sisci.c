@@ -96,3 +96,22 @@ void *no_handle(unsigned which)
     void *const handles[NO_HANDLES] = {NULL, (void *)8, &memory, &which, (void *)UINTPTR_MAX};
     return handles[which];
 }
+
+static bool sleeps(pid_t thread)
+{
+    char path[64], state = '\0';
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    FILE *file = thread != 0 ? fopen(path, "re") : NULL;
+    if (file != NULL) {
+        HOLDS(fscanf(file, "%*d %*s %c", &state) == 1);
+        fclose(file);
+    }
+    return state == 'S';
+}
+
+void await_sleep(_Atomic pid_t *thread)
+{
+    int64_t deadline = now_ms() + LONG_MS;
+    for (int seen = 0; seen < 10 && now_ms() < deadline; usleep(2000))
+        seen = sleeps(atomic_load(thread)) ? seen + 1 : 0;
+}

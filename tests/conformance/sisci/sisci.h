@@ -59,6 +59,10 @@ unsigned node_b(void);
 void alarms_begin(void);
 void alarms_end(void);
 
+/** Wait until the thread whose id is there, or will be, sleeps and goes on sleeping: in a call that it
+ *  was about to make. For LONG_MS at most. */
+void await_sleep(_Atomic pid_t *thread);
+
 /** Whether the tests are to take their time, that is, do as much as the list of checks says even if it
  *  takes a minute: the environment has RSM_CONFORMANCE_LONG. */
 bool long_run(void);
