@@ -19,7 +19,8 @@ mirror=${RSM_MIRROR:-http://deb.debian.org/debian}
 release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 # What a host has before it gets librsm, and what doc/two-hosts.md tells to install beside librsm.
 host="systemd-sysv udev dbus kmod procps hostname iproute2 nftables openssh-server openssh-client iputils-ping"
-beside="munge openssl ibverbs-providers rdma-core iproute2 wireguard-tools"
+beside="munge openssl ibverbs-providers rdma-core iproute2"
+bare="wireguard-tools" # without what it recommends, which is a kernel
 
 missing() {
     echo "lab: not run: $*" >&2
@@ -54,7 +55,7 @@ case $kernel in
 *-cloud-*) system=$(kept cloud "$release" "$kernel" "$host") ;;
 *) system=$(kept debian "$release" "$kernel" "$host") ;;
 esac
-repository=$(kept repository "$depends" "$beside" "$(cat "$packages"/*.deb | sha256sum)")
+repository=$(kept repository "$depends" "$beside $bare" "$(cat "$packages"/*.deb | sha256sum)")
 if [ -e "$system" ] && [ -e "$repository" ]; then
     echo "$system"
     echo "$repository"
@@ -133,7 +134,8 @@ make_repository() {
     cp /etc/resolv.conf "$root/etc/resolv.conf"
     chroot "$root" apt-get -qq update
     # shellcheck disable=SC2086 # words
-    chroot "$root" apt-get -qq -y --download-only install $names $beside >/dev/null ||
+    chroot "$root" apt-get -qq -y --download-only install $names $beside >/dev/null &&
+        chroot "$root" apt-get -qq -y --download-only --no-install-recommends install $bare >/dev/null ||
         missing "Debian's packages cannot be had"
     cp "$root"/var/cache/apt/archives/*.deb "$pool/new" # those of file: are not copied there
     (cd "$pool/new" && apt-ftparchive packages . >Packages)
