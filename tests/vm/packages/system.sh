@@ -134,9 +134,10 @@ make_repository() {
     cp /etc/resolv.conf "$root/etc/resolv.conf"
     chroot "$root" apt-get -qq update
     # shellcheck disable=SC2086 # words
-    chroot "$root" apt-get -qq -y --download-only install $names $beside >/dev/null &&
-        chroot "$root" apt-get -qq -y --download-only --no-install-recommends install $bare >/dev/null ||
+    if ! chroot "$root" apt-get -qq -y --download-only install $names $beside >/dev/null ||
+        ! chroot "$root" apt-get -qq -y --download-only --no-install-recommends install $bare >/dev/null; then
         missing "Debian's packages cannot be had"
+    fi
     cp "$root"/var/cache/apt/archives/*.deb "$pool/new" # those of file: are not copied there
     (cd "$pool/new" && apt-ftparchive packages . >Packages)
     (cd "$pool/before" && apt-ftparchive packages . >Packages)
