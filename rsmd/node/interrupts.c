@@ -23,11 +23,27 @@ static struct rsmd_interrupt *find_any(const struct rsmd_node *node, uint32_t ki
     return interrupt;
 }
 
-/* Find one whose owner has not gone. */
+/* Of stores to a segment only processes of its user learn. */
+static bool may_learn(const struct rsmd_node *node, uint32_t segment_id, uid_t uid)
+{
+    const struct rsmd_segment_name name = {.space = RSM_ID_SPACE_SISCI, .id = segment_id};
+    const struct rsmd_export *segment = rsmd_segment_claimed(node, &name);
+    return segment != NULL && segment->access.uid == uid;
+}
+
+/* Whether its owner has gone, or it has outlived its segment. */
+static bool is_void(const struct rsmd_node *node, const struct rsmd_interrupt *interrupt)
+{
+    return interrupt->client->ending ||
+           (interrupt->key.kind == RSM_INTERRUPT_STORES &&
+            !may_learn(node, interrupt->key.number, interrupt->access.uid));
+}
+
+/* Find one that is not void. */
 static struct rsmd_interrupt *find(const struct rsmd_node *node, uint32_t kind, uint32_t number)
 {
     struct rsmd_interrupt *first = find_any(node, kind, number), *interrupt = first;
-    while (interrupt != NULL && interrupt->client->ending) {
+    while (interrupt != NULL && is_void(node, interrupt)) {
         interrupt = interrupt->next_sharer;
         if (interrupt == first)
             return NULL;
@@ -85,8 +101,8 @@ void rsmd_interrupt_free_first(struct rsmd_node *node, struct rsmd_client *clien
     free_interrupt(node, client->interrupts);
 }
 
-/* Interrupts of owners that have gone are ignored: they lose their number here, and are freed with
- * the rest of what their owners had. */
+/* Void interrupts are ignored: they lose their number here, and are freed with the rest of what
+ * their owners had. */
 static bool number_in_use(struct rsmd_node *node, uint32_t kind, uint32_t number)
 {
     struct rsmd_interrupt *left;
@@ -199,14 +215,6 @@ static bool is_kind(uint32_t kind)
     return kind >= RSM_INTERRUPT_PLAIN && kind <= RSM_INTERRUPT_STORES;
 }
 
-/* Of stores to a segment only processes of its user learn. */
-static bool may_learn(const struct rsmd_call *call, uint32_t segment_id)
-{
-    const struct rsmd_segment_name name = {.space = RSM_ID_SPACE_SISCI, .id = segment_id};
-    const struct rsmd_export *segment = rsmd_segment_claimed(call->node, &name);
-    return segment != NULL && segment->access.uid == call->who.uid;
-}
-
 static enum rsm_status check_create(const struct rsmd_call *call)
 {
     const struct rsm_interrupt_create_request *asked = &call->request->u.interrupt_create;
@@ -216,7 +224,7 @@ static enum rsm_status check_create(const struct rsmd_call *call)
         return RSM_ST_OK;
     if ((asked->flags & RSM_INTERRUPT_ASSIGN_NUMBER) != 0)
         return RSM_ST_INVALID;
-    return may_learn(call, asked->number) ? RSM_ST_OK : RSM_ST_DENIED;
+    return may_learn(call->node, asked->number, call->who.uid) ? RSM_ST_OK : RSM_ST_DENIED;
 }
 
 enum rsm_status rsmd_answer_interrupt_create(struct rsmd_call *call)

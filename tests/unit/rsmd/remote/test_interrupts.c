@@ -146,17 +146,32 @@ TEST(only_a_segments_user_learns_of_stores)
     person_begin(&stranger, 1, 501);
     assert_int_equal(create_stores(&owner, SHARED), RSM_ST_DENIED); /* there is no segment */
     assert_int_equal(ask(&owner, &segment), RSM_ST_OK);
+    uint32_t exported = owner.reply.u.export_create_reply.export_id;
     rsm_packet_fds_close(&owner.fds);
     assert_int_equal(create_stores(&stranger, SHARED), RSM_ST_DENIED);
     assert_int_equal(create_stores(&owner, RSM_INTERRUPT_ASSIGN_NUMBER), RSM_ST_INVALID);
     assert_int_equal(find(RSM_INTERRUPT_STORES), RSM_ST_NOT_FOUND);
     assert_int_equal(create_stores(&owner, SHARED), RSM_ST_OK);
-    uint32_t interrupt = owner.reply.u.interrupt_create_reply.interrupt;
+    uint32_t interrupt = owner.reply.u.interrupt_create_reply.interrupt, owners = interrupt;
     assert_int_equal(create_stores(&stranger, SHARED), RSM_ST_DENIED);
     assert_int_equal(find(RSM_INTERRUPT_STORES), RSM_ST_OK);
     assert_int_equal(trigger(RSM_INTERRUPT_STORES, interrupt, "what was stored"), RSM_ST_OK);
     assert_int_equal(pending(interrupt), 1);
     rsm_packet_fds_close(&owner.fds);
+
+    /* He keeps it longer than his segment, and does not learn of the next one's stores. */
+    struct rsm_msg end = {.type = RSM_MSG_EXPORT_DESTROY,
+                          .u.export_destroy = {.export_id = exported}};
+    assert_int_equal(ask(&owner, &end), RSM_ST_OK);
+    assert_int_equal(find(RSM_INTERRUPT_STORES), RSM_ST_NOT_FOUND);
+    assert_int_equal(ask(&stranger, &segment), RSM_ST_OK);
+    rsm_packet_fds_close(&stranger.fds);
+    assert_int_equal(trigger(RSM_INTERRUPT_STORES, interrupt, "what was stored"), RSM_ST_NOT_FOUND);
+    assert_int_equal(create_stores(&owner, SHARED), RSM_ST_DENIED);
+    assert_int_equal(create_stores(&stranger, SHARED), RSM_ST_OK);
+    interrupt = stranger.reply.u.interrupt_create_reply.interrupt;
+    assert_int_equal(trigger(RSM_INTERRUPT_STORES, interrupt, "what was stored"), RSM_ST_OK);
+    assert_int_equal(pending(owners), 1);
     person_end(&stranger);
 }
 
