@@ -28,8 +28,7 @@ void mapping_clean_remove(struct mapping_space *space, uint32_t page)
     atomic_fetch_sub(&space->clean_count, 1);
 }
 
-/* The first bit of a set that is not 0, in [from, end); end: there is none. */
-static uint32_t next_bit(const uint64_t *set, uint32_t from, uint32_t end)
+uint32_t mapping_next_bit(const uint64_t *set, uint32_t from, uint32_t end)
 {
     while (from < end) {
         uint64_t rest = set[from / BITS] >> from % BITS;
@@ -52,12 +51,13 @@ uint32_t mapping_next_clean(const struct mapping_space *space, uint32_t from, ui
     if (from >= end)
         return MAPPING_NO_PAGE;
     uint32_t word = from / BITS, words = (end + BITS - 1) / BITS;
-    uint32_t found = next_bit(space->clean, from, word + 1 < words ? (word + 1) * BITS : end);
+    uint32_t found =
+        mapping_next_bit(space->clean, from, word + 1 < words ? (word + 1) * BITS : end);
     if (found % BITS == 0 && found == (word + 1) * BITS && found < end) {
-        word = next_bit(space->clean_words, word + 1, words);
+        word = mapping_next_bit(space->clean_words, word + 1, words);
         if (word == words)
             return MAPPING_NO_PAGE;
-        found = next_bit(space->clean, word * BITS, end);
+        found = mapping_next_bit(space->clean, word * BITS, end);
     }
     return found < end ? found : MAPPING_NO_PAGE;
 }

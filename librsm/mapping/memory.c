@@ -122,13 +122,12 @@ enum rsm_status mapping_memory_bound(struct mapping_space *space, uint64_t bytes
     uint32_t limit = limit_for(space, bytes);
     if (limit == 0)
         return RSM_ST_OK;
+    cache->limit = limit;
     cache->ring = reserve(limit * sizeof *cache->ring);
     cache->holders = reserve(holder_bytes(space));
     cache->digest = reserve(digest_bytes(space));
-    if (cache->ring == NULL || cache->holders == NULL || cache->digest == NULL)
-        return RSM_ST_NO_MEMORY;
-    cache->limit = limit;
-    return RSM_ST_OK;
+    bool made = cache->ring != NULL && cache->holders != NULL && cache->digest != NULL;
+    return made ? RSM_ST_OK : RSM_ST_NO_MEMORY;
 }
 
 static void free_cache(const struct mapping_space *space)

@@ -33,20 +33,6 @@ static void take_out(uint64_t *set, uint32_t page)
     set[page / BITS] &= ~(UINT64_C(1) << page % BITS);
 }
 
-/* Lowest from `from` to before `end`, or `end`. */
-static uint32_t next_in(const uint64_t *set, uint32_t from, uint32_t end)
-{
-    while (from < end) {
-        uint64_t rest = set[from / BITS] >> from % BITS;
-        if (rest != 0) {
-            from += (uint32_t)__builtin_ctzll(rest);
-            return from < end ? from : end;
-        }
-        from = (from / BITS + 1) * BITS;
-    }
-    return end;
-}
-
 enum rsm_status mapping_mirror_make(struct mapping_space *space,
                                     void (*look)(struct mapping_space *space))
 {
@@ -211,11 +197,11 @@ void mapping_mirror_flush(struct mapping_space *space)
         return;
     mirror->looked = space->now();
     mirror->look(space);
-    uint32_t page = next_in(mirror->stored, 0, end);
+    uint32_t page = mapping_next_bit(mirror->stored, 0, end);
     if (page == end)
         return;
     mapping_order(space);
-    for (; page < end; page = next_in(mirror->stored, page + 1, end)) {
+    for (; page < end; page = mapping_next_bit(mirror->stored, page + 1, end)) {
         take_out(mirror->stored, page);
         send_page(&runs, page);
     }
@@ -227,7 +213,7 @@ uint32_t mapping_mirror_refresh(struct mapping_space *space, uint32_t from, uint
                                 uint32_t max)
 {
     const struct mapping_mirror *mirror = space->mirror;
-    uint32_t first = next_in(mirror->shown, from, end), count = 0;
+    uint32_t first = mapping_next_bit(mirror->shown, from, end), count = 0;
     while (first + count < end && count < max && has(mirror->shown, first + count))
         count++;
     if (count == 0 || MAPPING_DEFECT(MAPPING_NO_REFRESH) || !fetch(space, first, count))
@@ -272,7 +258,8 @@ void mapping_mirror_service(struct mapping_space *space)
         mirror->quiet++;
     uint32_t end = space->page_count;
     mirror->turn = mapping_mirror_refresh(space, mirror->turn, end, MAPPING_MIRROR_PACE);
-    if (mirror->turn == MAPPING_NO_PAGE || next_in(mirror->shown, mirror->turn, end) == end)
+    if (mirror->turn == MAPPING_NO_PAGE ||
+        mapping_next_bit(mirror->shown, mirror->turn, end) == end)
         mirror->turn = 0;
 }
 

@@ -250,6 +250,8 @@ bool mapping_reassert(struct mapping_space *space, uint32_t page);
 
 /* ---- clean.c */
 
+/** The first bit of a set that is not 0, in [from, end); end: there is none. */
+uint32_t mapping_next_bit(const uint64_t *set, uint32_t from, uint32_t end);
 /** The page has become RO, or is not any more. */
 void mapping_clean_add(struct mapping_space *space, uint32_t page);
 void mapping_clean_remove(struct mapping_space *space, uint32_t page);
