@@ -269,16 +269,16 @@ static sci_error_t count(struct sisci_flag *flag, unsigned *counter)
     return flag->has_overflow ? SCI_ERR_OVERFLOW : SCI_ERR_OK;
 }
 
-/* What is done with a flag, under its lock: one of the three. */
-struct deed {
+/* What a program wants of a flag: a change, or else what the counter says. */
+struct request {
     sci_error_t (*change)(struct sisci_flag *flag);
-    unsigned *counter; /* else: what it says */
+    unsigned *counter;
 };
 
-static sci_error_t with_flag(const void *handle, unsigned flags, const struct deed *deed)
+static sci_error_t with_flag(const void *handle, unsigned flags, const struct request *request)
 {
     sci_error_t result = sisci_check(flags, 0);
-    if (result == SCI_ERR_OK && deed->change == NULL && deed->counter == NULL)
+    if (result == SCI_ERR_OK && request->change == NULL && request->counter == NULL)
         result = SCI_ERR_ILLEGAL_PARAMETER;
     struct sisci_local_interrupt *held = sisci_need(handle, SISCI_LOCAL_INTERRUPT, &result);
     if (held == NULL)
@@ -286,10 +286,10 @@ static sci_error_t with_flag(const void *handle, unsigned flags, const struct de
     result = SCI_ERR_ILLEGAL_OPERATION;
     if (held->flag != NULL) {
         pthread_mutex_lock(&held->flag->all->lock);
-        if (deed->counter != NULL)
-            result = count(held->flag, deed->counter);
-        else if (deed->change != NULL)
-            result = deed->change(held->flag);
+        if (request->counter != NULL)
+            result = count(held->flag, request->counter);
+        else if (request->change != NULL)
+            result = request->change(held->flag);
         pthread_mutex_unlock(&held->flag->all->lock);
     }
     sisci_drop(&held->object);
@@ -300,14 +300,14 @@ SISCI_API(void, SCIEnableConditionalInterrupt)
 (sci_local_interrupt_t interrupt, unsigned int flags, sci_error_t *error)
 {
     RSM_CANCEL_DEFERRED;
-    sisci_report(error, with_flag(interrupt, flags, &(struct deed){.change = enable}));
+    sisci_report(error, with_flag(interrupt, flags, &(struct request){.change = enable}));
 }
 
 SISCI_API(void, SCIDisableConditionalInterrupt)
 (sci_local_interrupt_t interrupt, unsigned int flags, sci_error_t *error)
 {
     RSM_CANCEL_DEFERRED;
-    sisci_report(error, with_flag(interrupt, flags, &(struct deed){.change = disable}));
+    sisci_report(error, with_flag(interrupt, flags, &(struct request){.change = disable}));
 }
 
 SISCI_API(void, SCIGetConditionalInterruptTrigCounter)
@@ -316,5 +316,5 @@ SISCI_API(void, SCIGetConditionalInterruptTrigCounter)
 {
     RSM_CANCEL_DEFERRED;
     sisci_report(error,
-                 with_flag(interrupt, flags, &(struct deed){.counter = interruptTrigCounter}));
+                 with_flag(interrupt, flags, &(struct request){.counter = interruptTrigCounter}));
 }
