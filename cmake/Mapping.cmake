@@ -1,25 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # mapping_engine(target [DEFECTS] [WITHOUT_DECODER] [OLDER_KERNEL]): the mapping engine as a static library; the
-# tests link several. The decoder library is wanted by it alone, and it works without.
-if(NOT RSM_WITH_DECODER STREQUAL "OFF")
-    find_package(Zydis QUIET)
-endif()
+# tests link several. x86-64 takes a decoder library, which is wanted by the engine alone; it works without a decoder.
 set(mapping_missing "")
-if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
-    set(mapping_missing "an x86-64 processor")
-elseif(NOT Zydis_FOUND)
-    set(mapping_missing "Zydis (Debian: libzydis-dev)")
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    if(NOT RSM_WITH_DECODER STREQUAL "OFF")
+        find_package(Zydis QUIET)
+    endif()
+    if(NOT Zydis_FOUND)
+        set(mapping_missing "Zydis (Debian: libzydis-dev)")
+    endif()
+elseif(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+    set(mapping_missing "an x86-64 or arm64 processor")
 endif()
 rsm_decide(mapping_has_decoder DECODER "instruction decoder" "${mapping_missing}")
 set(mapping_sources ahead.c atomics.c barrier.c cache.c clean.c compare.c faultcopy.c faultfd.c faultthread.c flush.c handover.c lock.c
     mechanism.c memory.c mirror.c module.c notes.c options.c pages.c prefer.c runs.c service.c signal.c transfer.c trap.c views.c wire.c)
+set(mapping_decoder decode_none.c)
 if(mapping_has_decoder)
-    set(mapping_decoder decode_x86.c vector.c)
     set(mapping_definitions MAPPING_HAS_DECODER=1)
-    set(mapping_libraries Zydis::Zydis)
-else()
-    set(mapping_decoder decode_none.c)
+    if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+        set(mapping_decoder decode_arm64.c decode_sve.c frame_arm64.c)
+    else()
+        set(mapping_decoder decode_x86.c frame_x86.c)
+        set(mapping_libraries Zydis::Zydis)
+    endif()
 endif()
 
 function(mapping_engine target)

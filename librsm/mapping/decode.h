@@ -21,8 +21,11 @@ struct mapping_store {
     uint8_t bytes[MAPPING_STORE_MAX]; /**< what an element gets, where source is 0 */
     uintptr_t source;                 /**< of string moves: where the elements come from */
     uint64_t elements;                /**< 1, or what a repeated instruction still has to do */
-    bool string;                      /**< registers advance with each element */
+    bool string;                      /**< there may be several elements, one behind the other */
     bool repeated;                    /**< it ends when the count register is 0 */
+    bool advances;                    /**< the instruction gives register base a new value */
+    unsigned base;                    /**< the processor's number for that register */
+    uint64_t advanced;                /**< the value */
     unsigned instruction;             /**< bytes of the instruction */
 };
 
@@ -36,14 +39,14 @@ uintptr_t mapping_instruction(const ucontext_t *context);
 /** Go on as if @p elements of the store had been executed. */
 void mapping_retire(ucontext_t *context, const struct mapping_store *store, uint64_t elements);
 
-/** Whether the instruction claims to read and write in one go: it has a lock prefix or exchanges.
- */
+/** Whether the instruction claims to read and write in one go: locked and exchanging ones, stores
+ *  of exclusive pairs, operations of memory. */
 bool mapping_is_atomic(const ucontext_t *context);
 
 /** Whether the fault was a store. If the processor does not report that: @p guess. */
 bool mapping_is_store(const ucontext_t *context, bool guess);
 
-/* ---- vector.c */
+/* ---- frame_x86.c, frame_arm64.c */
 
 /** The lowest @p length bytes (16, 32, 64 or less) of vector register @p number (0 to 31). False:
  *  the frame does not have it. */

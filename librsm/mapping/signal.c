@@ -46,7 +46,7 @@ unsigned mapping_signal_progress(pid_t thread)
 
 /* ---------------------------------------------------------------- its action */
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 
 /* The kernel's form of struct sigaction. Not by the C library's function: there are libraries that
  * take its place to put their own handler first, which may run ours later and elsewhere. */
@@ -56,6 +56,8 @@ struct action {
     void (*restorer)(void);
     uint64_t mask;
 };
+
+#if defined(__x86_64__)
 
 enum { HAS_RESTORER = 0x04000000 }; /* SA_RESTORER */
 
@@ -72,6 +74,13 @@ __asm__(".pushsection .text\n"
         "    syscall\n"
         "    .size mapping_signal_return, . - mapping_signal_return\n"
         "    .popsection\n");
+
+#else
+
+enum { HAS_RESTORER = 0 }; /* the kernel brings its own end of a handler */
+#define mapping_signal_return NULL
+
+#endif
 
 static bool swap(int signal, const struct action *action, struct action *before)
 {

@@ -60,6 +60,11 @@ static void change_nothing(volatile uint8_t *at)
 {
 #if defined(__x86_64__)
     __asm__ volatile("orb $0, %0" : "+m"(*at));
+#elif defined(__aarch64__)
+    __asm__ volatile("1: ldxrb w9, [%0]\n stxrb w10, w9, [%0]\n cbnz w10, 1b"
+                     :
+                     : "r"(at)
+                     : "x9", "x10", "memory");
 #else
     store8(at, load8(at));
 #endif

@@ -189,7 +189,7 @@ static void variables(void)
     bed_end();
 }
 
-#else
+#else /* of arm64 all are in instructions */
 static void operands(void)
 {
     litmus_skip("written for x86-64");

@@ -71,7 +71,11 @@ static void add_locked(volatile uint8_t *at)
 {
 #if defined(__x86_64__)
     __asm__ volatile("lock addl $1, %0" : "+m"(*(volatile uint32_t *)(volatile void *)at));
-#else
+#elif defined(__aarch64__)
+    __asm__ volatile("1: ldaxr w9, [%0]\n add w9, w9, 1\n stlxr w10, w9, [%0]\n cbnz w10, 1b"
+                     :
+                     : "r"(at)
+                     : "x9", "x10", "memory");
 #endif
 }
 
@@ -80,7 +84,11 @@ static void exchange(volatile uint8_t *at)
 #if defined(__x86_64__)
     uint64_t value = 1;
     __asm__ volatile("xchgq %1, %0" : "+m"(*(volatile uint64_t *)(volatile void *)at), "+r"(value));
-#else
+#elif defined(__aarch64__)
+    __asm__ volatile("mov x11, 1\n 1: ldaxr x9, [%0]\n stlxr w10, x11, [%0]\n cbnz w10, 1b"
+                     :
+                     : "r"(at)
+                     : "x9", "x10", "x11", "memory");
 #endif
 }
 

@@ -117,10 +117,10 @@ static void library_functions(void)
 
 /* ---------------------------------------------------------------- 9: instructions */
 
-#if defined(__x86_64__)
 typedef void (*store_form)(volatile uint8_t *at);
 
 /* Each is done to the mapping and to ordinary memory, which must be the same then. */
+#if defined(__x86_64__)
 #define FORM(name, instruction)                                                                    \
     static void name(volatile uint8_t *at)                                                         \
     {                                                                                              \
@@ -210,29 +210,96 @@ static const store_form forms[] = {
     form_stosq,      form_movs,     form_movs_over,   form_movs_down,
     form_pop,        form_fst,      form_movbe_like,  form_edge32,
     form_edge64,     form_edge_add, form_edge_vector, form_32_bit_address,
+    form_avx,        form_avx512,
 };
 
+static bool has_form(store_form form)
+{
+    if (form == form_avx)
+        return __builtin_cpu_supports("avx");
+    return form != form_avx512 ||
+           (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"));
+}
+
+#elif defined(__aarch64__)
+
+#define FORM(name, instruction)                                                                    \
+    static void name(volatile uint8_t *at)                                                         \
+    {                                                                                              \
+        __asm__ volatile(instruction                                                               \
+                         :                                                                         \
+                         : "r"(at)                                                                 \
+                         : "x9", "x10", "x11", "x12", "v1", "v2", "v3", "v4", "memory", "cc");     \
+    }
+FORM(form_byte, "mov w9, 0x5a\n strb w9, [%0]")
+FORM(form_half, "mov w9, 0x5a5b\n strh w9, [%0, 2]")
+FORM(form_word, "mov w9, 0x5c5d\n str w9, [%0, 4]")
+FORM(form_double, "mov x9, -3\n str x9, [%0, 8]\n str xzr, [%0, 16]")
+FORM(form_unscaled, "mov x9, 0x7f7e\n stur x9, [%0, 25]\n sturb w9, [%0, 33]")
+FORM(form_index, "mov x9, 5\n mov w10, 0x77\n strb w10, [%0, x9]\n str w10, [%0, x9, lsl 2]")
+FORM(form_index_32,
+     "mov w9, -1\n mov x12, 99\n add x10, %0, 64\n str x12, [x10, w9, sxtw 3]\n mov w9, 3\n"
+     "str w9, [x10, w9, uxtw 2]\n str xzr, [x10, w9, sxtw 3]")
+FORM(form_before, "add x9, %0, 100\n mov w10, 0x1234\n str w10, [x9, 4]!\n str w10, [x9, 4]!")
+FORM(form_after, "add x9, %0, 120\n mov x10, 0x4321\n str x10, [x9], -8\n strh w10, [x9], 2")
+FORM(form_pair, "mov x9, 17\n mov x10, 18\n stp x9, x10, [%0, 128]\n stp w9, w10, [%0, 144]\n"
+                "stnp x10, x9, [%0, 152]")
+FORM(form_pair_before, "add x11, %0, 168\n mov x9, 19\n stp x9, x9, [x11, 8]!\n stp x9, x9, "
+                       "[%0, 192]\n stp w9, wzr, [x11], 8")
+FORM(form_vector, "movi v1.16b, 0x42\n str q1, [%0, 208]\n str d1, [%0, 224]\n str s1, [%0, 232]\n"
+                  "str h1, [%0, 236]\n str b1, [%0, 238]\n stur q1, [%0, 241]")
+FORM(form_vectors, "movi v1.16b, 0x43\n movi v2.8h, 0x44\n stp q1, q2, [%0, 272]\n stnp d2, d1, "
+                   "[%0, 304]")
+FORM(form_several, "movi v1.16b, 1\n movi v2.16b, 2\n movi v3.16b, 3\n movi v4.16b, 4\n"
+                   "add x9, %0, 320\n st1 {v1.16b-v4.16b}, [x9], 64\n st1 {v1.8b}, [x9]")
+FORM(form_in_turn, "movi v1.16b, 1\n movi v2.16b, 2\n movi v3.16b, 3\n movi v4.16b, 4\n"
+                   "add x9, %0, 400\n st2 {v1.8h, v2.8h}, [x9], 32\n st3 {v1.8b-v3.8b}, [x9]\n"
+                   "add x9, x9, 24\n st4 {v1.4s-v4.4s}, [x9]")
+FORM(form_lane, "movi v1.16b, 0x61\n movi v2.8h, 0x62\n add x9, %0, 520\n st1 {v1.s}[2], [x9], 4\n"
+                "st2 {v1.h, v2.h}[5], [x9]")
+FORM(form_release, "mov w9, 0x55\n add x10, %0, 536\n stlr w9, [x10]\n stlrb w9, [%0]")
+FORM(form_exclusive, "add x9, %0, 544\n 1: ldaxr w10, [x9]\n add w10, w10, 3\n"
+                     "stlxr w11, w10, [x9]\n cbnz w11, 1b")
+FORM(form_exclusive_pair, "add x9, %0, 560\n 1: ldxp x10, x11, [x9]\n add x10, x10, 5\n"
+                          "stxp w12, x11, x10, [x9]\n cbnz w12, 1b")
+FORM(form_zeros, "add x9, %0, 2048\n add x9, x9, 2048\n dc zva, x9")
+FORM(form_edge_word, "mov w9, 0xa1b2\n add x10, %0, 4094\n str w9, [x10]")
+FORM(form_edge_pair, "mov x9, 0x8877\n add x10, %0, 4085\n stp x9, x9, [x10]\n"
+                     "add x10, %0, 8192\n stp x9, x9, [x10, -8]")
+FORM(form_edge_vectors, "movi v1.16b, 0x71\n movi v2.16b, 0x72\n add x9, %0, 8192\n"
+                        "sub x9, x9, 23\n st2 {v1.16b, v2.16b}, [x9]")
+
+static const store_form forms[] = {
+    form_byte,        form_half,      form_word,         form_double,         form_unscaled,
+    form_index,       form_index_32,  form_before,       form_after,          form_pair,
+    form_pair_before, form_vector,    form_vectors,      form_several,        form_in_turn,
+    form_lane,        form_release,   form_exclusive,    form_exclusive_pair, form_zeros,
+    form_edge_word,   form_edge_pair, form_edge_vectors,
+};
+
+static bool has_form(store_form form)
+{
+    (void)form;
+    return true;
+}
+#endif
+
+#if defined(__x86_64__) || defined(__aarch64__)
 static void instructions(void)
 {
-    static _Alignas(64) uint8_t wanted[3 * 4096];
+    static _Alignas(4096) uint8_t wanted[3 * 4096];
     struct sync *sync = bed_start(sum_up, 3);
     volatile uint8_t *map = bed_map(0, 3 * PAGE, MAY_ALL);
     for (unsigned round = 0; round < 3; round++) {
         for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+            if (!has_form(forms[i]))
+                continue;
             forms[i](wanted);
             forms[i](map);
             if (round == 1) /* each from a page that is not there */
                 CHECK(bed_open() == 0);
             if (round == 2) /* each from a page that is only read */
                 (void)(load8(map) + load8(map + PAGE) + load8(map + 2 * PAGE));
-        }
-        if (__builtin_cpu_supports("avx")) {
-            form_avx(wanted);
-            form_avx(map);
-        }
-        if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-            form_avx512(wanted);
-            form_avx512(map);
         }
         compare(sync, map, 0, wanted, sizeof wanted);
     }
@@ -241,7 +308,7 @@ static void instructions(void)
 #else
 static void instructions(void)
 {
-    litmus_skip("written for x86-64");
+    litmus_skip("written for x86-64 and arm64");
 }
 #endif
 

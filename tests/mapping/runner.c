@@ -152,7 +152,7 @@ bool system_calls_work(void)
 
 bool instructions_are_decoded(void)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
     return accesses_are_refused() && getenv("RSM_LITMUS_NO_DECODER") == NULL;
 #else
     return false;

@@ -81,7 +81,7 @@ static int add_locked(void *unused)
 
 static bool decodes(void)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
     return true;
 #else
     return false;
