@@ -9,9 +9,11 @@
 
 enum { TAKE_AT_ONCE = 16 };
 
-bool rsmcore_work_is_asynchronous(const struct rsmcore_import *import)
+bool rsmcore_work_is_asynchronous(const struct rsmcore_import *import, bool read)
 {
-    return rsmcore_conn_completions(rsmcore_import_conn(import)) != &rsmcore_completion_ops;
+    const struct rsm_conn *conn = rsmcore_import_conn(import);
+    return rsmcore_conn_completions(conn) != &rsmcore_completion_ops ||
+           (read && rsmcore_conn_former(conn) != NULL);
 }
 
 /* The work is its owner's when `done` is set, and may be gone. */
@@ -67,10 +69,26 @@ static void take_without_waiting(struct rsmcore_import *import)
     end_taking(&import->works);
 }
 
+/* Of a connection with mappings, what the transport itself can read: behind what has been stored,
+ * and not to a mapping. */
+static struct rsm_conn *beneath_mappings(const struct rsmcore_import *import,
+                                         const struct rsm_conn *conn, const struct rsm_work *work)
+{
+    const struct rsm_mapping_ops *engine = atomic_load(&import->soft);
+    struct rsm_conn *former = work->read && engine != NULL ? rsmcore_conn_former(conn) : NULL;
+    return former != NULL && !engine->shows(work->transfer.local, work->transfer.length) ? former
+                                                                                         : NULL;
+}
+
 static enum rsm_status submit(struct rsmcore_import *import, const struct rsm_work *work)
 {
     const struct rsm_transfer *transfer = &work->transfer;
     struct rsm_conn *conn = rsmcore_import_conn_for(import, transfer->local, transfer->length);
+    struct rsm_conn *beneath = beneath_mappings(import, conn, work);
+    if (beneath != NULL) {
+        enum rsm_status status = conn->ops->complete(conn);
+        return status == RSM_ST_OK ? beneath->ops->completions->submit(beneath, work) : status;
+    }
     return rsmcore_conn_completions(conn)->submit(conn, work);
 }
 

@@ -21,9 +21,10 @@ struct rsmcore_work {
     atomic_bool done;       /* set last, by the thread that took the completion */
 };
 
-/** Whether the transport carries out works on its own. If not, a work has ended when
- *  rsmcore_work_post() returns. A connection that becomes mappable loses the ability. */
-bool rsmcore_work_is_asynchronous(const struct rsmcore_import *import);
+/** Whether the transport carries out works on its own, reads or writes. If not, a work has ended
+ *  when rsmcore_work_post() returns. Writes lose the ability when the mapping engine makes the
+ *  connection mappable, because pages that are shown change with them. */
+bool rsmcore_work_is_asynchronous(const struct rsmcore_import *import, bool read);
 
 /** What a work moves: @p length bytes between the segment, from @p offset on, and @p local. */
 struct rsmcore_work_request {

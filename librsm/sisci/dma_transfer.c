@@ -225,7 +225,8 @@ static enum rsm_status begin_piece(struct window *window, const struct part *par
 static enum rsm_status move_part(struct window *window, const struct part *part,
                                  const atomic_bool *stop)
 {
-    bool begins = part->size > PIECE_BYTES && rsmcore_work_is_asynchronous(part->import);
+    bool begins =
+        part->size > PIECE_BYTES && rsmcore_work_is_asynchronous(part->import, part->read);
     enum rsm_status status = RSM_ST_OK;
     for (size_t at = 0; at < part->size && status == RSM_ST_OK; at += PIECE_BYTES) {
         size_t left = part->size - at;

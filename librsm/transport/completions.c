@@ -45,6 +45,11 @@ void rsmcore_completions_follow(struct rsmcore_completions *completions, struct 
         completions->former = former;
 }
 
+struct rsm_conn *rsmcore_completions_former(const struct rsmcore_completions *completions)
+{
+    return completions->former;
+}
+
 void rsmcore_completions_free(struct rsmcore_completions *completions)
 {
     pthread_mutex_destroy(&completions->lock);

@@ -73,6 +73,7 @@ struct rsmcore_completions *rsmcore_completions_make(const struct rsm_conn *conn
 unsigned rsmcore_completions_process(const struct rsmcore_completions *completions);
 /** Works were submitted to @p former, too, if that has completions of its own. */
 void rsmcore_completions_follow(struct rsmcore_completions *completions, struct rsm_conn *former);
+struct rsm_conn *rsmcore_completions_former(const struct rsmcore_completions *completions);
 void rsmcore_completions_free(struct rsmcore_completions *completions);
 
 /* guard.c: connections that a forked child must not use */

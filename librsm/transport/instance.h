@@ -24,6 +24,8 @@ enum rsm_status rsmcore_conn_open(struct rsm_port *port, const struct rsm_offer 
 /** @p conn, which no thread uses yet, takes the place of @p former and has its `core`: completions
  *  of works that were submitted to that are polled from this one. */
 void rsmcore_conn_succeed(struct rsm_conn *conn, struct rsm_conn *former);
+/** The connection that this one has succeeded, if that has completions of its own; else NULL. */
+struct rsm_conn *rsmcore_conn_former(const struct rsm_conn *conn);
 /** Submit, poll and wait of a connection, in the form that it has. */
 const struct rsm_completion_ops *rsmcore_conn_completions(const struct rsm_conn *conn);
 /** Disconnect, with all that the core keeps for the connection. */

@@ -103,6 +103,11 @@ void rsmcore_conn_succeed(struct rsm_conn *conn, struct rsm_conn *former)
     rsmcore_completions_follow(conn->core, former);
 }
 
+struct rsm_conn *rsmcore_conn_former(const struct rsm_conn *conn)
+{
+    return rsmcore_completions_former(conn->core);
+}
+
 void rsmcore_conn_close(struct rsm_conn *conn)
 {
     struct rsmcore_completions *completions = conn->core;

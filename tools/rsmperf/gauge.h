@@ -29,7 +29,7 @@ struct gauge {
     const struct side *tcp; /**< the limit with --limit tcp; NULL: there is none */
 };
 
-enum { GAUGES = 27 };
+enum { GAUGES = 28 };
 extern const struct gauge *const gauges[GAUGES];
 
 /** What is measured beside it in importing processes; NULL: nothing. */

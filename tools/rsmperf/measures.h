@@ -16,7 +16,8 @@ extern const struct gauge gauge_create, gauge_publish, gauge_connect, gauge_map,
 extern const struct gauge gauge_sci_memcpy, gauge_sci_memcpy_read; /**< beside put and get */
 extern const struct gauge gauge_sci_store;
 extern const struct gauge gauge_sci_trigger, gauge_sci_callback;
-extern const struct gauge gauge_sci_dma, gauge_sci_dma_start, gauge_sci_dma_queue;
+extern const struct gauge gauge_sci_dma, gauge_sci_dma_read, gauge_sci_dma_start,
+    gauge_sci_dma_queue;
 
 /* Limits with --limit tcp. */
 extern const struct side tcp_put, tcp_get, tcp_put_stream, tcp_get_stream;

@@ -95,16 +95,26 @@ static int run_callback(struct bench *bench, unsigned batch, double *ns)
 
 /* ------------------------------------------------------------------ DMA */
 
-static int run_dma(struct bench *bench, unsigned batch, double *ns)
+static int dma(struct bench *bench, unsigned batch, double *ns, unsigned flags)
 {
     const struct sisci_near *near = &bench->sisci;
     sci_error_t error = SCI_ERR_OK;
     double start = clock_ns();
     for (unsigned i = 0; i < batch && error == SCI_ERR_OK; i++)
         SCIStartDmaTransfer(near->queue, near->source, near->segment, 0, bench->transfer, 0, NULL,
-                            NULL, SCI_FLAG_DMA_WAIT, &error);
+                            NULL, flags | SCI_FLAG_DMA_WAIT, &error);
     *ns = clock_ns() - start;
     return sisci_failed(bench, "SCIStartDmaTransfer", error);
+}
+
+static int run_dma(struct bench *bench, unsigned batch, double *ns)
+{
+    return dma(bench, batch, ns, 0);
+}
+
+static int run_dma_read(struct bench *bench, unsigned batch, double *ns)
+{
+    return dma(bench, batch, ns, SCI_FLAG_DMA_READ);
 }
 
 static int run_dma_start(struct bench *bench, unsigned batch, double *ns)
@@ -192,6 +202,13 @@ const struct gauge gauge_sci_dma = {.name = "sci-dma",
                                     .ours = {.run = run_dma},
                                     .limit_name = "memcpy",
                                     .limit = {.run = measure_copy_out}};
+const struct gauge gauge_sci_dma_read = {.name = "sci-dma-read",
+                                         .sisci = true,
+                                         .sized = true,
+                                         .stream = true,
+                                         .ours = {.run = run_dma_read},
+                                         .limit_name = "get",
+                                         .limit = {.run = measure_get}};
 const struct gauge gauge_sci_dma_start = {.name = "sci-dma-start",
                                           .sisci = true,
                                           .sized = true,

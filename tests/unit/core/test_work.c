@@ -4,6 +4,7 @@
 #include "core/work.h"
 
 #include "cases.h"
+#include "transport/instance.h"
 #include "unit/core/bed.h"
 
 enum { WORKS = BED_WORKS, DEPTH = 4, THREADS = 4, ROUNDS = 200 };
@@ -120,7 +121,7 @@ TEST(works_end_in_any_order)
     char out[] = "abc", in = '-';
     enum rsm_status status;
     device.by_itself = false;
-    assert_true(rsmcore_work_is_asynchronous(&bed->import));
+    assert_true(rsmcore_work_is_asynchronous(&bed->import, false));
     fake_segment_memory(bed->segment)[9] = 'z';
     assert_int_equal(post(bed, 0, false, 0, &out[0], 1), RSM_ST_OK);
     assert_int_equal(post(bed, 1, false, 1, &out[1], 1), RSM_ST_OK);
@@ -217,7 +218,7 @@ TEST_WITH(struct bed *bed, without_completions_a_work_ends_when_posted, begin_ge
 {
     char byte = 'x';
     enum rsm_status status;
-    assert_false(rsmcore_work_is_asynchronous(&bed->import));
+    assert_false(rsmcore_work_is_asynchronous(&bed->import, false));
     assert_int_equal(post(bed, 0, false, 5, &byte, 1), RSM_ST_OK);
     assert_int_equal(fake_segment_memory(bed->segment)[5], 'x');
     assert_true(rsmcore_work_poll(&bed->works[0], &status));
@@ -226,6 +227,78 @@ TEST_WITH(struct bed *bed, without_completions_a_work_ends_when_posted, begin_ge
     assert_int_equal(post(bed, 0, false, 5, &byte, 1), RSM_ST_OK);
     assert_int_equal(rsmcore_work_wait(&bed->works[0]), RSM_ST_TRANSFER);
 }
+
+/* ------------------------------------------------------------------ over a connection with mappings */
+
+static struct {
+    unsigned puts, completes;
+    const void *shown;
+} engine_saw;
+
+static enum rsm_status engine_put(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                  size_t length)
+{
+    engine_saw.puts++;
+    return RSM_ST_OK;
+}
+
+static enum rsm_status engine_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
+{
+    memset(dst, 'e', length);
+    return RSM_ST_OK;
+}
+
+static enum rsm_status engine_complete(struct rsm_conn *conn)
+{
+    engine_saw.completes++;
+    return RSM_ST_OK;
+}
+
+static bool engine_shows(const void *address, size_t length)
+{
+    return address == engine_saw.shown;
+}
+
+/* What was stored comes first; writes change what mappings show, and a mapping is no memory for an
+ * adapter: both are the engine's. */
+TEST(the_transport_reads_beneath_mappings)
+{
+    static const struct rsm_mapping_ops engine = {.shows = engine_shows};
+    struct rsm_conn *former = rsmcore_import_conn(&bed->import);
+    struct rsm_import_ops ops = *former->ops;
+    char in = '-', shown = '-';
+    ops.completions = NULL;
+    ops.put = engine_put;
+    ops.get = engine_get;
+    ops.complete = engine_complete;
+    struct rsm_conn mapped = {
+        .ops = &ops, .port = former->port, .caps = former->caps | RSM_CAP_MAP};
+    rsmcore_conn_succeed(&mapped, former);
+    atomic_store(&bed->import.conn, &mapped);
+    atomic_store(&bed->import.soft, &engine);
+    engine_saw.puts = engine_saw.completes = 0;
+    engine_saw.shown = &shown;
+    device.by_itself = true;
+    assert_true(rsmcore_work_is_asynchronous(&bed->import, true));
+    assert_false(rsmcore_work_is_asynchronous(&bed->import, false));
+    fake_segment_memory(bed->segment)[9] = 'z';
+    assert_int_equal(post(bed, 0, true, 9, &in, 1), RSM_ST_OK);
+    assert_int_equal(engine_saw.completes, 1);
+    assert_int_equal(device.count, 1);
+    assert_int_equal(rsmcore_work_wait(&bed->works[0]), RSM_ST_OK);
+    assert_int_equal(in, 'z');
+    assert_int_equal(post(bed, 0, true, 9, &shown, 1), RSM_ST_OK);
+    assert_int_equal(post(bed, 1, false, 9, &in, 1), RSM_ST_OK);
+    assert_int_equal(device.count, 0);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(rsmcore_work_wait(&bed->works[i]), RSM_ST_OK);
+    assert_int_equal(shown, 'e');
+    assert_int_equal(engine_saw.puts, 1);
+    atomic_store(&bed->import.soft, NULL);
+    atomic_store(&bed->import.conn, former);
+}
+
+/* ------------------------------------------------------------------ threads */
 
 struct user {
     struct bed *bed;

@@ -61,6 +61,7 @@ static void free_conn(struct tcp_conn *conn)
         tcp_stream_close(&conn->channel);
     pthread_mutex_destroy(&conn->stage.lock);
     free(conn->stage.buffers);
+    tcp_works_end(conn);
     pthread_mutex_destroy(&conn->lock);
     explicit_bzero(conn->signal_token, sizeof conn->signal_token);
     free(conn);
@@ -138,7 +139,7 @@ static void import_disconnect(struct rsm_conn *base)
     struct tcp_conn *conn = tcp_conn_of(base);
     tcp_sender_leave(conn);
     tcp_drain(conn);
-    if (conn->posted || conn->asked.posted)
+    if (conn->posted || tcp_answers_hold_flush(conn))
         (void)tcp_complete(base);
     free_conn(conn);
 }
@@ -161,5 +162,6 @@ MODULE_SYMBOL const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     .put_complete = tcp_put_complete,
     .health = tcp_health,
     .signals = &tcp_signal_ops,
+    .completions = &tcp_completion_ops,
     .complete_begin = tcp_complete_begin,
 };

@@ -60,6 +60,34 @@ struct tcp_stage {
     uint32_t out_begin, out_end; /**< under the connection's lock: what goes into the socket next */
 };
 
+enum {
+    TCP_ANSWERS_MAX = 16,
+    TCP_READS_MAX = 8, /* of at most TCP_PAYLOAD_MAX each */
+};
+
+/** An answer that is to come. */
+struct tcp_answer {
+    uint32_t id;             /**< of the request */
+    uint32_t length;         /**< of the data */
+    uint8_t *to;             /**< NULL: of a FLUSH */
+    enum rsm_status *status; /**< gets the first failure; NULL: the connection counts it */
+    uint32_t *open;          /**< counts those that are to come; NULL: nobody asks */
+    bool mixed;              /**< of a FLUSH with status: it also stands for other writes */
+};
+
+/** Those of a connection, in their order. Under its lock. */
+struct tcp_answers {
+    struct tcp_answer ring[TCP_ANSWERS_MAX];
+    uint32_t first, count;
+    uint32_t reads;   /**< of them with data */
+    uint32_t flushes; /**< of them whose failures the connection counts */
+    uint8_t head[TCP_FRAME_BYTES];
+    size_t got;       /**< of the next one: header and data */
+    int64_t moved_ns; /**< clock: when something has come, or the first of them was asked for */
+};
+
+struct tcp_works;
+
 struct tcp_conn {
     struct rsm_conn base;
     const struct tcp_options *options; /**< the port's */
@@ -74,16 +102,12 @@ struct tcp_conn {
     atomic_int broken; /**< enum rsm_status: what every further access gets */
     pthread_mutex_t lock;
     struct tcp_channel channel;
-    bool dirty;  /**< writes may be under way */
-    bool posted; /**< and signals */
-    struct {
-        bool waits;    /**< a FLUSH has been sent, and its answer has not been taken */
-        bool posted;   /**< it also stands for signals */
-        uint32_t id;   /**< of the FLUSH */
-        int64_t until; /**< clock: when the answer is overdue */
-    } asked;           /**< ... by tcp_complete_begin() */
-    uint32_t id;       /**< of the latest request that is answered */
-    uint64_t failed;   /**< as the latest DONE says */
+    bool dirty;      /**< writes may be under way that no FLUSH stands for yet */
+    bool posted;     /**< and signals */
+    uint32_t id;     /**< of the latest request that is answered */
+    uint64_t failed; /**< as the latest DONE says */
+    struct tcp_answers answers;
+    struct tcp_works *works; /**< NULL: there have been none */
 
     int signals;              /**< epoll instance of signal_socket, -1: none yet */
     atomic_int signal_socket; /**< -1: not armed */
@@ -115,15 +139,17 @@ enum rsm_status tcp_stream_send(const struct tcp_channel *channel, uint32_t time
  *  connection, records may still wait when nothing is left: tcp_channel_holds(). */
 enum rsm_status tcp_stream_send_some(const struct tcp_channel *channel, struct iovec *parts,
                                      unsigned count, size_t *left);
-/** Receive in the same way, until at least @p enough bytes have come. The parts are what is left
- *  then. */
+/** Receive what has arrived; if that is nothing, wait for something until then, unless @p until is
+ *  0. @return RSM_ST_OK, with the number of bytes in *moved; RSM_ST_ABORTED; RSM_ST_UNREACHABLE:
+ *  nothing came; RSM_ST_FAULT. */
+enum rsm_status tcp_stream_receive_some(const struct tcp_channel *channel,
+                                        const struct tcp_options *options, struct iovec *parts,
+                                        unsigned count, int64_t until, size_t *moved);
+/** Receive all of it, as long as something comes within the time-out. */
 enum rsm_status tcp_stream_receive(const struct tcp_channel *channel,
-                                   const struct tcp_options *options, struct iovec *parts,
-                                   unsigned count, size_t enough);
-/** The same, with the time for the first byte running until @p until. */
-enum rsm_status tcp_stream_receive_until(const struct tcp_channel *channel,
-                                         const struct tcp_options *options, struct iovec *parts,
-                                         unsigned count, size_t enough, int64_t until);
+                                   const struct tcp_options *options, void *into, size_t length);
+/** Wait until something can be received: RSM_ST_OK; RSM_ST_UNREACHABLE: not until then. */
+enum rsm_status tcp_stream_await(const struct tcp_channel *channel, int64_t until);
 /** Whether a small frame fits into the socket now. */
 bool tcp_stream_has_room(const struct tcp_channel *channel);
 /** Open a stream of a connection: connect, and show the token. */
@@ -154,13 +180,45 @@ bool tcp_stage_holds(struct tcp_conn *conn);
 struct iovec tcp_stage_take(struct tcp_conn *conn);
 void tcp_stage_taken(struct tcp_conn *conn);
 
-/* ------------------------------------------------------------------ transfer.c */
+/* ------------------------------------------------------------------ batch.c */
 
 /** The stream cannot go on. Writes that have not been waited for are lost, and no other call
- *  reports it. Under the connection's lock. */
+ *  reports it. Under the connection's lock. @return RSM_ST_ABORTED. */
 enum rsm_status tcp_break_off(struct tcp_conn *conn);
+
+/* ------------------------------------------------------------------ answer.c, under the lock */
+
+/** A request that is answered has been sent: conn->id, and all but `id` of *answer. */
+void tcp_answers_expect(struct tcp_conn *conn, const struct tcp_answer *answer);
+/** Send a read, and expect its answer; `length` and `to` say what. Waits if too many are under
+ *  way. */
+enum rsm_status tcp_ask(struct tcp_conn *conn, uint64_t offset, const struct tcp_answer *answer,
+                        unsigned width);
+/** Wait until one more can be expected. */
+enum rsm_status tcp_answers_make_room(struct tcp_conn *conn);
+/** Wait for all of them. On error the connection has been broken off, here and below. */
+enum rsm_status tcp_settle(struct tcp_conn *conn);
+/** Take those that have come, without waiting. */
+enum rsm_status tcp_answers_poll(struct tcp_conn *conn);
+/** Clock: when the peer has been silent for the time-out. */
+int64_t tcp_answers_overdue(const struct tcp_conn *conn);
+/** Whether the answer to a FLUSH is to come whose failures the connection counts. */
+bool tcp_answers_hold_flush(const struct tcp_conn *conn);
+/** Nothing will come any more. */
+void tcp_answers_drop(struct tcp_conn *conn);
+
+/* ------------------------------------------------------------------ work.c */
+
+extern const struct rsm_completion_ops tcp_completion_ops;
+void tcp_works_end(struct tcp_conn *conn);
+
+/* ------------------------------------------------------------------ transfer.c */
+
 /** Send what has been collected. */
 void tcp_drain(struct tcp_conn *conn);
+/** Ask what has failed of all writes so far, if there are any that nothing has asked for. Under the
+ *  connection's lock. */
+enum rsm_status tcp_ask_for_failures(struct tcp_conn *conn);
 
 enum rsm_status tcp_put(struct rsm_conn *conn, uint64_t offset, const void *src, size_t length);
 enum rsm_status tcp_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length);

@@ -102,42 +102,54 @@ static ssize_t receive_some(const struct tcp_channel *channel, const struct tcp_
     return got;
 }
 
+enum rsm_status tcp_stream_await(const struct tcp_channel *channel, int64_t until)
+{
+    return await(channel->socket, POLLIN, until);
+}
+
 bool tcp_stream_has_room(const struct tcp_channel *channel)
 {
     struct pollfd ready = {.fd = channel->socket, .events = POLLOUT};
     return poll(&ready, 1, 0) > 0 && ready.revents == POLLOUT;
 }
 
-enum rsm_status tcp_stream_receive(const struct tcp_channel *channel,
-                                   const struct tcp_options *options, struct iovec *parts,
-                                   unsigned count, size_t enough)
-{
-    return tcp_stream_receive_until(channel, options, parts, count, enough, RSM_DEADLINE_NEVER);
-}
-
-enum rsm_status tcp_stream_receive_until(const struct tcp_channel *channel,
-                                         const struct tcp_options *options, struct iovec *parts,
-                                         unsigned count, size_t enough, int64_t until)
+enum rsm_status tcp_stream_receive_some(const struct tcp_channel *channel,
+                                        const struct tcp_options *options, struct iovec *parts,
+                                        unsigned count, int64_t until, size_t *moved)
 {
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
-    size_t left = advance(parts, count, 0), all = left;
-    while (left > 0 && all - left < enough) {
-        ssize_t got = receive_some(channel, options, &message);
+    *moved = 0;
+    for (;;) {
+        ssize_t got = until == 0 ? tcp_channel_receive(channel, &message)
+                                 : receive_some(channel, options, &message);
+        if (got > 0) {
+            *moved = (size_t)got;
+            return RSM_ST_OK;
+        }
         if (got == 0)
             return RSM_ST_ABORTED;
-        if (got > 0) {
-            left = advance(parts, count, (size_t)got);
-            until = RSM_DEADLINE_NEVER;
-            continue;
-        }
-        int64_t deadline = until != RSM_DEADLINE_NEVER ? until : rsm_deadline(options->timeout_ms);
+        if (errno == EAGAIN && until == 0)
+            return RSM_ST_OK;
         enum rsm_status status = errno == EINTR    ? RSM_ST_OK
-                                 : errno == EAGAIN ? await(channel->socket, POLLIN, deadline)
+                                 : errno == EAGAIN ? await(channel->socket, POLLIN, until)
                                                    : status_of_stream(errno);
         if (status != RSM_ST_OK)
             return status;
     }
-    return RSM_ST_OK;
+}
+
+enum rsm_status tcp_stream_receive(const struct tcp_channel *channel,
+                                   const struct tcp_options *options, void *into, size_t length)
+{
+    struct iovec part = {into, length};
+    enum rsm_status status = RSM_ST_OK;
+    while (status == RSM_ST_OK && part.iov_len > 0) {
+        size_t moved;
+        status = tcp_stream_receive_some(channel, options, &part, 1,
+                                         rsm_deadline(options->timeout_ms), &moved);
+        (void)advance(&part, 1, moved);
+    }
+    return status;
 }
 
 /* ------------------------------------------------------------------ begin and end */
@@ -210,11 +222,10 @@ static enum rsm_status greet(const struct tcp_conn *conn, enum tcp_stream stream
                                     .length = TCP_TOKEN_BYTES,
                                     .offset = conn->grant,
                                     .id = TCP_WIRE_VERSION};
-    struct iovec in = {reply, sizeof reply};
     enum rsm_status status = conn->tls != NULL ? encrypt(conn, &hello, token, channel)
                                                : show(conn, &hello, token, channel);
     if (status == RSM_ST_OK)
-        status = tcp_stream_receive(channel, conn->options, &in, 1, sizeof reply);
+        status = tcp_stream_receive(channel, conn->options, reply, sizeof reply);
     if (status != RSM_ST_OK)
         return status;
     struct tcp_frame done = tcp_frame_decode(reply);
