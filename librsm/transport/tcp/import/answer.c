@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answers come in the order of the requests. Whoever wants one takes those before it, too, whether
- * they are those of a barrier, of a read, or of transfers whose end is reported (work.c). Data goes
- * straight to where it was wanted.
+ * Answers come in the order of the requests. A caller that wants one takes those before it, too,
+ * whether a barrier, a read or a transfer whose end is reported (work.c) has asked for them. Data
+ * goes straight to where it was wanted.
  */
 #include "base/clock.h"
 #include "base/fence.h"

@@ -71,7 +71,7 @@ struct tcp_answer {
     uint32_t length;         /**< of the data */
     uint8_t *to;             /**< NULL: of a FLUSH */
     enum rsm_status *status; /**< gets the first failure; NULL: the connection counts it */
-    uint32_t *open;          /**< counts those that are to come; NULL: nobody asks */
+    uint32_t *open;          /**< counts those that are to come; NULL: they are not counted */
     bool mixed;              /**< of a FLUSH with status: it also stands for other writes */
 };
 

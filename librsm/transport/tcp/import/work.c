@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Transfers whose end is reported (struct rsm_completion_ops). They leave in the order in which they
- * were submitted: reads are asked for while earlier ones are still being answered, and a write is
- * followed by a FLUSH of its own, whose answer says whether it has arrived. What is not sent yet
+ * Transfers whose end is reported (struct rsm_completion_ops). They leave in the order in which
+ * they were submitted: reads are asked for while earlier ones are still being answered, and a write
+ * is followed by a FLUSH of its own, whose answer says whether it has arrived. What is not sent yet
  * leaves when the caller polls or waits.
  *
  * A write waits until the reads before it have been answered: while rsm-tcpd waits to send what was
