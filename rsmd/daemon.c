@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "conf_file.h"
+#include "links.h"
 #include "handover/handover.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -22,13 +23,11 @@
 #include "node/node.h"
 #include "server/notify.h"
 #include "cluster/cluster.h"
-#include "cluster/munge.h"
 #include "server/server.h"
 #include "node/topology.h"
 
 enum {
     WHY_MAX = 1024,
-    STATE_BYTES = 256,
     RESTORE_END_MS = 1000, /* time limit for threads that clean up after a bad state */
 };
 
@@ -137,144 +136,6 @@ static bool open_listener(struct daemon *d, int *listener)
     return fail(d, "cannot listen at %s: %s", d->instance.socket_path, strerror(errno));
 }
 
-static bool is_neighbour(void *context, uint32_t node)
-{
-    return rsmd_node_probe(context, node) == RSMD_NODE_ACTIVE;
-}
-
-static bool send_to(void *context, uint32_t node, const struct rsm_cluster_msg *msg)
-{
-    const struct rsmd_node *own = context;
-    return rsmd_cluster_send(own->cluster, node, msg);
-}
-
-static size_t queued_to(void *context, uint32_t node)
-{
-    const struct rsmd_node *own = context;
-    return rsmd_cluster_queued(own->cluster, node);
-}
-
-static enum rsmd_link_use need(void *context, uint32_t node)
-{
-    const struct rsmd_node *own = context;
-    return rsmd_cluster_need(own->cluster, node);
-}
-
-static bool may_link(void *context, uint32_t node)
-{
-    const struct rsmd_node *own = context;
-    return rsmd_cluster_is_on_demand(own->cluster) &&
-           rsmd_cluster_state(own->cluster, node, NULL) != RSMD_LINK_NONE;
-}
-
-static bool may_reach(void *context, uint32_t node)
-{
-    const struct rsmd_node *own = context;
-    return rsmd_cluster_may_reach(own->cluster, node);
-}
-
-static void proceed_with(void *context, uint32_t node)
-{
-    const struct rsmd_node *own = context;
-    rsmd_cluster_proceed(own->cluster, node);
-}
-
-/* ------------------------------------------------------------------ the node in one line */
-
-__attribute__((format(printf, 2, 3))) static void append(char text[STATE_BYTES], const char *format,
-                                                         ...)
-{
-    size_t used = strlen(text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text + used, STATE_BYTES - used, format, arguments);
-    va_end(arguments);
-}
-
-/* "node 2: 1 of 2 links up; 3 controllers; failed: wrsm0 (reason)". */
-static void state_text(const struct rsmd_node *node, char text[STATE_BYTES])
-{
-    const struct rsmd_controller *controller;
-    const struct rsmd_failed *failed;
-    uint32_t links, up;
-    int controllers;
-    text[0] = '\0';
-    append(text, "node %u", (unsigned)node->id);
-    rsmd_cluster_count(node->cluster, &links, &up);
-    if (links > 0)
-        append(text, "; %u of %u links up%s", (unsigned)up, (unsigned)links,
-               rsmd_cluster_is_on_demand(node->cluster) ? " (on demand)" : "");
-    LL_COUNT(node->controllers, controller, controllers);
-    append(text, "; controllers: %d", controllers - 1); /* without loopback */
-    LL_FOREACH(node->failed, failed)
-    append(text, "%s%s", failed == node->failed ? "; failed: " : ", ", failed->name);
-}
-
-/* Send it to the service manager, if it has changed. Never waits. */
-static void report_state(const struct rsmd_node *node)
-{
-    static char reported[STATE_BYTES]; /* there is one service manager */
-    char text[STATE_BYTES], state[STATE_BYTES + 8];
-    state_text(node, text);
-    if (strcmp(text, reported) == 0)
-        return;
-    memcpy(reported, text, sizeof reported);
-    snprintf(state, sizeof state, "STATUS=%s", text);
-    rsmd_notify_in_passing(state);
-}
-
-/* ------------------------------------------------------------------ the cluster's callbacks */
-
-static void on_up(void *context, uint32_t node)
-{
-    rsmd_remote_up(context, node);
-    if (!((const struct rsmd_node *)context)->embedded)
-        report_state(context);
-}
-
-static void on_down(void *context, uint32_t node)
-{
-    rsmd_remote_down(context, node);
-    if (!((const struct rsmd_node *)context)->embedded)
-        report_state(context);
-}
-
-static void warn_of_trust(const struct daemon *d)
-{
-    const struct rsmd_conf_node *self = rsmd_conf_node(&d->conf, d->runtime.node);
-    if (d->conf.auth == RSMD_AUTH_NONE && self != NULL && self->address[0] != '\0')
-        rsm_log_warning("auth = none: every user of this host can speak for the other nodes and "
-                        "for all of their users");
-}
-
-static bool start_links(struct daemon *d)
-{
-    warn_of_trust(d);
-    const struct rsmd_remote_ops carrier = {.context = &d->node,
-                                            .send = send_to,
-                                            .queued = queued_to,
-                                            .need = need,
-                                            .may_link = may_link,
-                                            .may_reach = may_reach,
-                                            .proceed = proceed_with};
-    const struct rsmd_cluster_user user = {.context = &d->node,
-                                           .up = on_up,
-                                           .down = on_down,
-                                           .message = rsmd_remote_message,
-                                           .busy = rsmd_remote_busy,
-                                           .in_use = rsmd_remote_in_use,
-                                           .needed = rsmd_remote_needed,
-                                           .silent = rsmd_remote_silent};
-    if (!rsmd_remote_start(&d->node, d->server.base, &carrier))
-        return fail(d, "out of memory");
-    d->node.cluster = rsmd_cluster_start(d->server.base, &d->node.conf, d->node.id, &user,
-                                         RSMD_MUNGE_LIBRARY, d->why, sizeof d->why);
-    if (d->node.cluster == NULL)
-        return false;
-    rsmd_cluster_set_same_host(d->node.cluster, is_neighbour, &d->node);
-    return true;
-}
-
 /* The predecessor's generation table, if there was one, or a new one. */
 static enum rsm_status own_table(struct daemon *d)
 {
@@ -339,7 +200,7 @@ static bool start_serving(struct daemon *d)
     status = restore(d);
     if (status != RSM_ST_OK)
         fail(d, "cannot begin anew: %s", rsmcore_status_text(status));
-    else if (start_links(d))
+    else if (rsmd_links_start(&d->server, d->why, sizeof d->why))
         return true;
     rsmd_server_end(&d->server, &d->instance); /* there were no clients */
 end_node:
@@ -364,7 +225,7 @@ static bool take_members(void *context, const struct rsmd_members *members, char
         return false;
     share_nodes(d);
     rsmd_members_keep(d->runtime.directory, &d->node.conf.members, members);
-    report_state(&d->node);
+    rsmd_report_state(&d->node);
     return true;
 }
 
@@ -421,7 +282,7 @@ static void reload(void *context)
         rsmd_conf_free(fresh);
     free(fresh);
     rsmd_notify("READY=1");
-    report_state(&d->node);
+    rsmd_report_state(&d->node);
 }
 
 /* Make the name of the configuration absolute. */
@@ -474,7 +335,7 @@ static void serve(struct daemon *d)
     rsmd_start_ready(d->options->ready_fd);
     if (managed) {
         rsmd_notify("READY=1");
-        report_state(&d->node);
+        rsmd_report_state(&d->node);
         d->server.reload = reload;
         d->server.reload_context = d;
         watch_members(d);

@@ -33,7 +33,8 @@ rsmd/cluster/listener.c 3       # start, and complaints
 rsmd/cluster/tcp.c 2            # a bucket for strangers
 rsmd/cluster/tls.c 3            # each trouble once an hour, and certificates that expire once a day
 rsmd/common/worker.c 1          # a thread cannot be started
-rsmd/daemon.c 8                 # start and end
+rsmd/daemon.c 7                 # start and end
+rsmd/links.c 1                  # a warning of trust at the start
 rsmd/handover/give.c 4          # an update
 rsmd/handover/receive.c 3       # start
 rsmd/handover/state.c 2         # start, a line for each client whose controller has gone

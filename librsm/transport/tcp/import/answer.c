@@ -22,6 +22,7 @@ void tcp_answers_expect(struct tcp_conn *conn, const struct tcp_answer *answer)
     if (answers->count++ == 0)
         answers->moved_ns = rsm_clock_ns();
     answers->reads += answer->to != NULL;
+    answers->bytes += answer->length;
     answers->flushes += answer->status == NULL;
     if (answer->open != NULL)
         ++*answer->open;
@@ -42,6 +43,7 @@ static void advance(struct tcp_answers *answers)
 {
     const struct tcp_answer *taken = next_of(answers);
     answers->reads -= taken->to != NULL;
+    answers->bytes -= taken->length;
     answers->flushes -= taken->status == NULL;
     if (taken->open != NULL)
         --*taken->open;
@@ -165,6 +167,12 @@ static enum rsm_status take(struct tcp_conn *conn)
     return RSM_ST_OK;
 }
 
+bool tcp_answers_have_room(const struct tcp_conn *conn, size_t length)
+{
+    const struct tcp_answers *answers = &conn->answers;
+    return answers->count < TCP_ANSWERS_MAX && answers->bytes + length <= TCP_READ_BYTES;
+}
+
 enum rsm_status tcp_answers_make_room(struct tcp_conn *conn)
 {
     return conn->answers.count < TCP_ANSWERS_MAX ? RSM_ST_OK : take(conn);
@@ -183,7 +191,7 @@ enum rsm_status tcp_ask(struct tcp_conn *conn, uint64_t offset, const struct tcp
                         unsigned width)
 {
     uint8_t bytes[TCP_FRAME_BYTES];
-    while (conn->answers.reads >= TCP_READS_MAX || conn->answers.count == TCP_ANSWERS_MAX) {
+    while (!tcp_answers_have_room(conn, answer->length)) {
         enum rsm_status status = take(conn);
         if (status != RSM_ST_OK)
             return status;

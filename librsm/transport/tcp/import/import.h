@@ -62,7 +62,7 @@ struct tcp_stage {
 
 enum {
     TCP_ANSWERS_MAX = 16,
-    TCP_READS_MAX = 8, /* of at most TCP_PAYLOAD_MAX each */
+    TCP_READ_BYTES = 4 << 20, /* that are to come at most */
 };
 
 /** An answer that is to come. */
@@ -80,6 +80,7 @@ struct tcp_answers {
     struct tcp_answer ring[TCP_ANSWERS_MAX];
     uint32_t first, count;
     uint32_t reads;   /**< of them with data */
+    uint32_t bytes;   /**< of data */
     uint32_t flushes; /**< of them whose failures the connection counts */
     uint8_t head[TCP_FRAME_BYTES];
     size_t got;       /**< of the next one: header and data */
@@ -194,6 +195,8 @@ void tcp_answers_expect(struct tcp_conn *conn, const struct tcp_answer *answer);
  *  way. */
 enum rsm_status tcp_ask(struct tcp_conn *conn, uint64_t offset, const struct tcp_answer *answer,
                         unsigned width);
+/** Whether another read of so many bytes can be under way. */
+bool tcp_answers_have_room(const struct tcp_conn *conn, size_t length);
 /** Wait until one more can be expected. */
 enum rsm_status tcp_answers_make_room(struct tcp_conn *conn);
 /** Wait for all of them. On error the connection has been broken off, here and below. */
@@ -230,7 +233,7 @@ enum rsm_status tcp_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst,
                               size_t count);
 enum rsm_status tcp_putv(struct rsm_conn *base, const struct rsm_transfer *vec, unsigned count,
                          unsigned *done);
-enum rsm_status tcp_getv(struct rsm_conn *base, const struct rsm_transfer *vec, unsigned count,
+enum rsm_status tcp_getv(struct rsm_conn *conn, const struct rsm_transfer *vec, unsigned count,
                          unsigned *done);
 enum rsm_status tcp_order(struct rsm_conn *conn);
 enum rsm_status tcp_complete(struct rsm_conn *base);

@@ -49,7 +49,7 @@ static bool send_read(struct tcp_conn *conn, struct work *work)
                                           .to = (uint8_t *)transfer->local + work->sent,
                                           .status = &work->status,
                                           .open = &work->open};
-        if (conn->answers.reads == TCP_READS_MAX || conn->answers.count == TCP_ANSWERS_MAX ||
+        if (!tcp_answers_have_room(conn, answer.length) ||
             tcp_ask(conn, transfer->remote + work->sent, &answer, 0) != RSM_ST_OK)
             return false;
         work->sent += answer.length;

@@ -133,24 +133,35 @@ static struct tcp_frame asks_for(struct pair *pair, enum tcp_frame_type type)
 
 TEST_WITH(struct pair *pair, reads_are_asked_for_before_the_first_is_answered, set_up, tear_down)
 {
-    static uint8_t to[TCP_READS_MAX + 2][BYTES];
-    struct tcp_frame asked[TCP_READS_MAX + 2];
-    for (unsigned i = 0; i < TCP_READS_MAX + 2; i++)
+    static uint8_t to[TCP_ANSWERS_MAX + 2][BYTES];
+    struct tcp_frame asked[TCP_ANSWERS_MAX + 2];
+    for (unsigned i = 0; i < TCP_ANSWERS_MAX + 2; i++)
         assert_int_equal(submit(pair, i, true, to[i], BYTES), RSM_ST_OK);
-    for (unsigned i = 0; i < TCP_READS_MAX; i++) {
+    for (unsigned i = 0; i < TCP_ANSWERS_MAX; i++) {
         asked[i] = asks_for(pair, TCP_GET);
         assert_int_equal(asked[i].offset, i * BYTES);
     }
     assert_true(is_silent(pair) && nothing_ended(pair));
-    for (unsigned i = 0; i < TCP_READS_MAX + 2; i++) {
+    for (unsigned i = 0; i < TCP_ANSWERS_MAX + 2; i++) {
         answer_read(pair, asked[i], (uint8_t)i);
         assert_int_equal(OPS->wait(&pair->conn.base, -1), RSM_ST_OK);
         assert_int_equal(ended(pair, i), RSM_ST_OK);
         assert_true(to[i][0] == i && to[i][BYTES - 1] == (uint8_t)(i + BYTES - 1));
         if (i < 2) /* those for which there was no room */
-            asked[TCP_READS_MAX + i] = asks_for(pair, TCP_GET);
+            asked[TCP_ANSWERS_MAX + i] = asks_for(pair, TCP_GET);
     }
     assert_int_equal(OPS->wait(&pair->conn.base, -1), RSM_ST_NOT_FOUND);
+}
+
+/* Long ones are asked for in parts. */
+TEST_WITH(struct pair *pair, no_more_bytes_are_asked_for_than_may_be_under_way, set_up, tear_down)
+{
+    static uint8_t to[2][TCP_READ_BYTES];
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(submit(pair, i, true, to[i], TCP_READ_BYTES), RSM_ST_OK);
+    for (unsigned at = 0; at < TCP_READ_BYTES; at += TCP_PAYLOAD_MAX)
+        assert_int_equal(asks_for(pair, TCP_GET).offset, at);
+    assert_true(is_silent(pair));
 }
 
 /* What comes in pieces. */
@@ -160,7 +171,8 @@ TEST_WITH(struct pair *pair, an_answer_may_come_byte_by_byte, set_up, tear_down)
     assert_int_equal(submit(pair, 0, true, to, 2), RSM_ST_OK);
     struct tcp_frame asked = asks_for(pair, TCP_GET);
     tcp_frame_encode(&(struct tcp_frame){.type = TCP_DATA, .length = 2, .id = asked.id}, bytes);
-    memcpy(bytes + TCP_FRAME_BYTES, "ab", 2);
+    bytes[TCP_FRAME_BYTES] = 'a';
+    bytes[TCP_FRAME_BYTES + 1] = 'b';
     for (size_t i = 0; i < sizeof bytes; i++) {
         assert_true(nothing_ended(pair));
         assert_int_equal(send(pair->peer, bytes + i, 1, 0), 1);
