@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # tcp.sh RSMD PROGRAM [ARGUMENT...]: run a litmus program between two nodes whose daemons are on one machine and joined
-# by TCP, in a network of its own. Where that is impossible, status 77.
+# by TCP, in a network of its own. Where that is impossible, status 77. The daemons wait long for each other: on a
+# machine with little time for them a link that is cut would look like a store that is lost.
 set -u
 
 if [ "${RSM_LITMUS_HOSTS-}" = "" ]; then
@@ -37,6 +38,8 @@ host = host2
 address = 127.1.0.2
 [controller sci0]
 transport = tcp
+[limits]
+peer-timeout-ms = 60000
 END
     "$rsmd" --foreground --config="$RSM_LITMUS_HOSTS$node.conf" --node=$node \
         --runtime-dir="$RSM_LITMUS_HOSTS$node" &
