@@ -108,18 +108,21 @@ class Image(Kernel):
         return self.image
 
 
-def of_sysroot(sysroot):
-    """The newest kernel of a Debian for another processor."""
-    images = glob.glob(f"{sysroot}/boot/vmlinuz-*")
-    image = max(images, key=lambda name: numbers(os.path.basename(name)))
-    return Image(os.path.basename(image)[len("vmlinuz-"):], image, sysroot)
-
-
 def is_wanted(version, wanted):
     """Whether it is of this series, such as "6.12", or one for clouds. All are of the series ""."""
     if wanted == CLOUD:
         return CLOUD in version.split("-")
     return not wanted or (version + ".").startswith(wanted + ".")
+
+
+def of_sysroot(wanted, sysroot):
+    """The newest kernel that is wanted of a Debian for another processor."""
+    versions = [os.path.basename(image)[len("vmlinuz-"):] for image in glob.glob(f"{sysroot}/boot/vmlinuz-*")]
+    versions = [version for version in versions if is_wanted(version, wanted)]
+    if not versions:
+        raise Missing(f"there is no kernel {wanted} in {sysroot} (./dev test arch makes it)")
+    version = max(versions, key=numbers)
+    return Image(version, f"{sysroot}/boot/vmlinuz-{version}", sysroot)
 
 
 def choose(wanted, cache):

@@ -342,8 +342,8 @@ def prepare(options, cache):
     image.which(options.processor.qemu, options.processor.package)
     with open(os.path.join(cache, "lock"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        kernel = kernels.of_sysroot(options.processor.sysroot) if options.processor.sysroot else \
-            kernels.choose(options.kernel, cache)
+        sysroot = options.processor.sysroot
+        kernel = kernels.of_sysroot(options.kernel, sysroot) if sysroot else kernels.choose(options.kernel, cache)
         print(f"lab: kernel {kernel.version}, {options.machines} machine(s)", flush=True)
         for old in glob.glob(os.path.join(cache, "run-*.cpio")):  # of runs that were killed
             if not os.path.exists(f"/proc/{re.findall(r'[0-9]+', os.path.basename(old))[0]}"):
