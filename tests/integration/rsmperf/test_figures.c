@@ -194,12 +194,14 @@ RSMPERF_TEST(test_limit_tcp)
 /* Another API's operations, and its own limits. */
 RSMPERF_TEST(test_sisci)
 {
-    enum { SCI_SIZED = 5, SCI_FIXED = 3 };
+    enum { SCI_SIZED = 6, SCI_FIXED = 3 };
     struct json_value *root = run_json(world, geteuid(), "--api sisci --pair 1,2 -s 8,64K -t 5", 0);
     check_figures(root, 2 * SCI_SIZED + SCI_FIXED, true);
     const struct json_value *copy = figure_of(root, "sci-memcpy", 65536);
     assert_string_equal(get_string(get(copy, "limit", JSON_OBJECT), "name"), "put");
     assert_string_equal(get_string(get(copy, "target", JSON_OBJECT), "text"), "<= 1.02");
+    const struct json_value *read = figure_of(root, "sci-dma-read", 65536);
+    assert_string_equal(get_string(get(read, "limit", JSON_OBJECT), "name"), "get");
     const struct json_value *trigger = figure_of(root, "sci-trigger", 0);
     assert_string_equal(get_string(get(trigger, "limit", JSON_OBJECT), "name"), "post-sleep");
     json_free(root);
