@@ -404,6 +404,8 @@ static void wrong_attributes(struct rsm_node_port *port, struct rsm_port_attr *a
         memset(attr, 0, size);
     attr->size = size;
     node_attributes(port, attr);
+    if (MISTAKE == TORN)
+        attr->atomic_sizes = 1 | 2 | 4 | 8;
 }
 
 VISIBLE extern const struct rsm_node_ops rsm_transport_node_ops_v1;
