@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the cluster's links and the connections of other hosts are to each other. */
+/* The links to other nodes: how remote/ uses them, what follows when one goes up or down, and the
+ * node's state in one line for the service manager. */
 #include "links.h"
 
 #include <stdarg.h>

@@ -39,7 +39,8 @@ static bool add(const struct a64_word *d, bool vector, unsigned number, size_t l
 /* By a signed offset: of the address alone, or of the base as well, before or after. */
 enum indexing { OFFSET = 0, POST = 1, PRE = 3 };
 
-/* What is stored if the base is among it, the processor does not say. */
+/* If the base is one of the registers that are stored, the architecture does not say which of its
+ * values is. */
 static bool index_by(const struct a64_word *d, unsigned indexing, uint64_t offset,
                      bool base_is_data)
 {

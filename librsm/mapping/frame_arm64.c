@@ -37,7 +37,7 @@ static const void *find(const ucontext_t *context, uint32_t kind)
                          : find_in((const uint8_t *)(uintptr_t)extra->datap, extra->size, kind);
 }
 
-/* The records say where what is. */
+/* There is nothing to ask the processor: the records of the frame say where each register is. */
 void mapping_vector_init(void)
 {
 }

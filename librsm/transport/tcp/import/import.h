@@ -72,7 +72,7 @@ struct tcp_answer {
     uint8_t *to;             /**< NULL: of a FLUSH */
     enum rsm_status *status; /**< gets the first failure; NULL: the connection counts it */
     uint32_t *open;          /**< counts those that are to come; NULL: they are not counted */
-    bool mixed;              /**< of a FLUSH with status: it also stands for other writes */
+    bool mixed;              /**< of a FLUSH: it stands for the connection's own writes, too */
 };
 
 /** Those of a connection, in their order. Under its lock. */

@@ -70,8 +70,7 @@ static bool send_write(struct tcp_conn *conn, struct work *work)
             RSM_ST_OK ||
         tcp_batch_send(&batch) != RSM_ST_OK)
         return false;
-    const struct tcp_answer answer = {
-        .status = &work->status, .open = &work->open, .mixed = conn->dirty};
+    const struct tcp_answer answer = {.status = &work->status, .open = &work->open};
     if (tcp_batch_flush(&batch, &answer) != RSM_ST_OK)
         return false;
     work->sent = transfer->length;
@@ -99,15 +98,13 @@ static enum rsm_status status_of(const struct work *work)
     return work->status != RSM_ST_OK || answered ? work->status : RSM_ST_ABORTED;
 }
 
-/* What has come makes room for more. */
+/* What has come makes room for more. Once: a peer that answers at once must not keep a caller that
+ * does not want to wait. */
 static void go_on(struct tcp_conn *conn)
 {
-    uint32_t before;
-    do {
-        send_works(conn);
-        before = conn->answers.count;
-    } while (tcp_state(conn) == RSM_ST_OK && before > 0 && tcp_answers_poll(conn) == RSM_ST_OK &&
-             conn->answers.count < before);
+    send_works(conn);
+    (void)tcp_answers_poll(conn);
+    send_works(conn);
 }
 
 /* ------------------------------------------------------------------ operations */
