@@ -201,8 +201,8 @@ enum rsm_status tcp_ask(struct tcp_conn *conn, uint64_t offset, const struct tcp
                                     .length = answer->length,
                                     .offset = offset,
                                     .id = ++conn->id};
-    struct iovec parts[2] = {[1] = tcp_frame_part(&frame, bytes)};
-    enum rsm_status status = tcp_send_parts(conn, parts, 2);
+    const struct iovec part = tcp_frame_part(&frame, bytes);
+    enum rsm_status status = tcp_send_parts(conn, &part, 1);
     if (status == RSM_ST_OK)
         tcp_answers_expect(conn, answer);
     return status;

@@ -55,14 +55,17 @@ static enum rsm_status make_room(struct tcp_conn *conn, const struct iovec *part
                                                                         : tcp_settle(conn);
 }
 
-enum rsm_status tcp_send_parts(struct tcp_conn *conn, struct iovec *parts, unsigned count)
+enum rsm_status tcp_send_parts(struct tcp_conn *conn, const struct iovec *parts, unsigned count)
 {
-    parts[0] = tcp_stage_take(conn);
-    enum rsm_status status = make_room(conn, parts, count);
+    struct iovec all[TCP_SLOTS + TCP_PARTS_MAX];
+    unsigned before = tcp_stage_take(conn, all);
+    for (unsigned i = 0; i < count; i++)
+        all[before + i] = parts[i];
+    enum rsm_status status = make_room(conn, all, before + count);
     if (status != RSM_ST_OK)
         return status;
-    status = tcp_stream_send(&conn->channel, conn->options->timeout_ms, parts, count);
-    tcp_stage_taken(conn);
+    status = tcp_stream_send(&conn->channel, conn->options->timeout_ms, all, before + count);
+    tcp_stage_sent(conn, 0);
     return status == RSM_ST_OK ? RSM_ST_OK : tcp_break_off(conn);
 }
 
@@ -70,8 +73,7 @@ enum rsm_status tcp_send_parts(struct tcp_conn *conn, struct iovec *parts, unsig
 
 static void empty(struct tcp_batch *batch)
 {
-    batch->count = 0;
-    batch->parts = 1; /* see tcp_send_parts() */
+    batch->count = batch->parts = 0;
 }
 
 void tcp_batch_init(struct tcp_batch *batch, struct tcp_conn *conn)
@@ -90,7 +92,7 @@ enum rsm_status tcp_batch_begin(struct tcp_batch *batch, struct tcp_conn *conn, 
 enum rsm_status tcp_batch_send(struct tcp_batch *batch)
 {
     enum rsm_status status = RSM_ST_OK;
-    if (batch->parts > 1)
+    if (batch->parts > 0)
         status = tcp_send_parts(batch->conn, batch->part, batch->parts);
     empty(batch);
     return status;

@@ -4,7 +4,10 @@
 
 #include "transport/tcp/import/import.h"
 
-enum { TCP_BATCH = 16 }; /* frames of writes that leave together */
+enum {
+    TCP_BATCH = 16,                    /**< frames of writes that leave together */
+    TCP_PARTS_MAX = 2 * TCP_BATCH + 1, /**< of these, and of a FLUSH behind them */
+};
 
 /** Frames of writes that have not been sent. */
 struct tcp_batch {
@@ -12,7 +15,7 @@ struct tcp_batch {
     unsigned count; /* frames */
     unsigned parts;
     uint8_t head[TCP_BATCH + 1][TCP_FRAME_BYTES];
-    struct iovec part[2 * TCP_BATCH + 2];
+    struct iovec part[TCP_PARTS_MAX];
 };
 
 /** Take the connection, and give it back with what the former returned. */
@@ -22,9 +25,10 @@ void tcp_leave(struct tcp_conn *conn, int cancellable);
 enum rsm_status tcp_state(struct tcp_conn *conn);
 
 struct iovec tcp_frame_part(const struct tcp_frame *frame, uint8_t bytes[TCP_FRAME_BYTES]);
-/** Send frames. The first part is left free for what has been collected. If the memory of a frame
- *  cannot be read, what follows in the stream is undefined: the connection is broken off. */
-enum rsm_status tcp_send_parts(struct tcp_conn *conn, struct iovec *parts, unsigned count);
+/** Send what has been collected, and behind it frames in at most TCP_PARTS_MAX parts. If the memory
+ *  of a frame cannot be read, what follows in the stream is undefined: the connection is broken
+ *  off. */
+enum rsm_status tcp_send_parts(struct tcp_conn *conn, const struct iovec *parts, unsigned count);
 
 void tcp_batch_init(struct tcp_batch *batch, struct tcp_conn *conn);
 /** The same, and tcp_enter(). @return the connection's state. */

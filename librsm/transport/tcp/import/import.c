@@ -59,8 +59,7 @@ static void free_conn(struct tcp_conn *conn)
         close(conn->signals);
     if (conn->channel.socket >= 0)
         tcp_stream_close(&conn->channel);
-    pthread_mutex_destroy(&conn->stage.lock);
-    free(conn->stage.buffers);
+    tcp_stage_destroy(&conn->stage);
     tcp_works_end(conn);
     pthread_mutex_destroy(&conn->lock);
     explicit_bzero(conn->signal_token, sizeof conn->signal_token);
@@ -119,7 +118,7 @@ static enum rsm_status import_connect(struct rsm_port *port, const struct rsm_of
     atomic_init(&conn->signal_socket, -1);
     conn->sender = &tcp_port_of(port)->sender;
     pthread_mutex_init(&conn->lock, NULL);
-    pthread_mutex_init(&conn->stage.lock, NULL);
+    tcp_stage_init(&conn->stage);
     int cancellable = rsm_cancel_disable();
     enum rsm_status status = connect_by(tcp_port_of(port), offer, conn);
     rsm_cancel_enable(cancellable);

@@ -41,23 +41,34 @@ struct tcp_port {
     struct tcp_tls *tls;  /**< NULL: no exporter has asked for it yet */
 };
 
-enum { TCP_STAGED_PUT_MAX = 256, TCP_STAGE_BYTES = 4096 };
-
-struct tcp_stage_buffers {
-    uint8_t bytes[TCP_STAGE_BYTES];   /**< under the stage's lock */
-    uint8_t out[2 * TCP_STAGE_BYTES]; /**< under the connection's: what did not fit into the
-                                       *   socket, and all of `bytes` */
+enum {
+    TCP_STAGED_PUT_MAX = 4096,
+    TCP_SLOTS = 16,
 };
 
-/** Small writes of a connection that have been collected. */
-struct tcp_stage {
-    pthread_mutex_t lock; /**< of what follows; held for an instant */
-    int64_t last_ns;      /**< when the latest small write was made */
-    unsigned run;         /**< writes before it that followed each other closely */
-    uint32_t used;
-    struct tcp_stage_buffers *buffers; /**< NULL: nothing has been collected so far */
+/** Frames of writes that have been collected: many small ones, or one. */
+struct tcp_slot {
+    uint32_t used; /**< bytes */
+    uint8_t bytes[TCP_FRAME_BYTES + TCP_STAGED_PUT_MAX];
+};
 
-    uint32_t out_begin, out_end; /**< under the connection's lock: what goes into the socket next */
+/** Slots in the order in which they are sent. */
+struct tcp_slot_queue {
+    unsigned count;
+    uint8_t slot[TCP_SLOTS];
+};
+
+/** Writes of a connection that have been collected. */
+struct tcp_stage {
+    pthread_mutex_t lock;         /**< of what follows; held for an instant */
+    int64_t last_ns;              /**< when the latest of these writes was made */
+    unsigned run;                 /**< writes before it that followed each other closely */
+    struct tcp_slot *slots;       /**< NULL: nothing has been collected so far */
+    uint32_t busy;                /**< a bit for each slot that is being filled, or is in a queue */
+    struct tcp_slot_queue filled; /**< that no send has taken */
+
+    struct tcp_slot_queue out; /**< under the connection's lock: what goes into the socket next */
+    uint32_t out_sent;         /**< bytes of its first slot that have gone */
 };
 
 enum {
@@ -169,17 +180,25 @@ void tcp_sender_destroy(struct tcp_sender *sender);
 /** The thread no longer has anything to do with the connection. */
 void tcp_sender_leave(struct tcp_conn *conn);
 
+void tcp_stage_init(struct tcp_stage *stage);
+void tcp_stage_destroy(struct tcp_stage *stage);
 /** Collect a write of at most TCP_STAGED_PUT_MAX bytes, if it is one of many that follow each other
- *  closely. False: send it. Takes no lock that a send is made under. */
+ *  closely. False: send it. Takes no lock that a send is made under, allocates nothing that a lock
+ *  of the C library protects, and holds no lock while it reads the payload. */
 bool tcp_stage_add(struct tcp_conn *conn, const struct tcp_frame *frame, const void *payload);
 /** Such a write has been sent. */
 void tcp_stage_sent_directly(struct tcp_conn *conn);
 /** Whether something has been collected and not been taken. */
 bool tcp_stage_holds(struct tcp_conn *conn);
 /** What has to be sent before anything else, under the connection's lock. The writes count as under
- *  way. tcp_stage_taken() follows, when it has been sent, before this is called again. */
-struct iovec tcp_stage_take(struct tcp_conn *conn);
-void tcp_stage_taken(struct tcp_conn *conn);
+ *  way. tcp_stage_sent() follows before this is called again. @return parts used. */
+unsigned tcp_stage_take(struct tcp_conn *conn, struct iovec parts[TCP_SLOTS]);
+/** All of it has been sent but the last @p left bytes. */
+void tcp_stage_sent(struct tcp_conn *conn, size_t left);
+/** Send what fits into the socket of what was taken before, or has been collected, under the
+ *  connection's lock, without waiting. False: something is left, or the connection has been broken
+ *  off. */
+bool tcp_stage_push(struct tcp_conn *conn);
 
 /* ------------------------------------------------------------------ batch.c */
 

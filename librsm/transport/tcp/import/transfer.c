@@ -125,7 +125,7 @@ void tcp_complete_begin(struct rsm_conn *base)
     int cancellable;
     enum rsm_status status = tcp_batch_begin(&batch, conn, &cancellable);
     if (status == RSM_ST_OK && conn->answers.count < TCP_ANSWERS_MAX && has_to_flush(conn) &&
-        tcp_stream_has_room(&conn->channel))
+        tcp_stage_push(conn) && tcp_stream_has_room(&conn->channel))
         (void)send_flush(&batch);
     tcp_leave(conn, cancellable);
 }
@@ -147,10 +147,9 @@ enum rsm_status tcp_put_complete(struct rsm_conn *base, uint64_t offset, const v
 
 void tcp_drain(struct tcp_conn *conn)
 {
-    struct iovec part;
     int cancellable = tcp_enter(conn);
     if (tcp_state(conn) == RSM_ST_OK)
-        (void)tcp_send_parts(conn, &part, 1);
+        (void)tcp_send_parts(conn, NULL, 0);
     tcp_leave(conn, cancellable);
 }
 
@@ -170,11 +169,11 @@ enum rsm_status tcp_post(struct rsm_conn *base, bool coalesce)
     struct tcp_conn *conn = tcp_conn_of(base);
     uint8_t bytes[TCP_FRAME_BYTES];
     const struct tcp_frame frame = {.type = TCP_SIGNAL, .flags = coalesce ? TCP_FLAG_COALESCED : 0};
-    struct iovec parts[2] = {[1] = tcp_frame_part(&frame, bytes)};
+    const struct iovec part = tcp_frame_part(&frame, bytes);
     int cancellable = tcp_enter(conn);
     enum rsm_status status = tcp_state(conn);
     if (status == RSM_ST_OK)
-        status = tcp_send_parts(conn, parts, 2);
+        status = tcp_send_parts(conn, &part, 1);
     conn->posted |= status == RSM_ST_OK;
     tcp_leave(conn, cancellable);
     return status;

@@ -3,8 +3,10 @@
 #include "cases.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,15 +34,14 @@ static void pair_open(struct pair *pair)
     pair->conn.channel.socket = ends[0];
     pair->peer = ends[1];
     pthread_mutex_init(&pair->conn.lock, NULL);
-    pthread_mutex_init(&pair->conn.stage.lock, NULL);
+    tcp_stage_init(&pair->conn.stage);
 }
 
 static void pair_close(struct pair *pair)
 {
     tcp_sender_leave(&pair->conn);
     pthread_mutex_destroy(&pair->conn.lock);
-    pthread_mutex_destroy(&pair->conn.stage.lock);
-    free(pair->conn.stage.buffers);
+    tcp_stage_destroy(&pair->conn.stage);
     close(pair->conn.channel.socket);
     close(pair->peer);
 }
@@ -69,42 +70,62 @@ static bool collects(void)
     return sysconf(_SC_NPROCESSORS_ONLN) > 1;
 }
 
-/* The next frame at the peer, whose payload is a word. */
-static struct tcp_frame arrived(struct pair *pair, uint64_t *word)
+static void receive(struct pair *pair, uint8_t *into, size_t length)
 {
-    uint8_t bytes[TCP_FRAME_BYTES + sizeof *word];
-    size_t got = 0, wanted = TCP_FRAME_BYTES;
-    struct tcp_frame frame = {0};
-    while (got < wanted) {
+    while (length > 0) {
         struct pollfd readable = {.fd = pair->peer, .events = POLLIN};
         assert_int_equal(poll(&readable, 1, WAIT_MS), 1);
-        ssize_t more = recv(pair->peer, bytes + got, wanted - got, 0);
+        ssize_t more = recv(pair->peer, into, length, 0);
         assert_true(more > 0);
-        got += (size_t)more;
-        if (got == TCP_FRAME_BYTES) {
-            frame = tcp_frame_decode(bytes);
-            if (frame.type == TCP_PUT)
-                wanted += frame.length;
-        }
+        into += more;
+        length -= (size_t)more;
     }
-    assert_true(wanted <= sizeof bytes);
-    memcpy(word, bytes + TCP_FRAME_BYTES, sizeof *word);
+}
+
+/* The next frame at the peer, and its payload. */
+static struct tcp_frame arrived_bytes(struct pair *pair, uint8_t payload[TCP_STAGED_PUT_MAX])
+{
+    uint8_t head[TCP_FRAME_BYTES];
+    receive(pair, head, sizeof head);
+    struct tcp_frame frame = tcp_frame_decode(head);
+    if (frame.type == TCP_PUT) {
+        assert_true(frame.length <= TCP_STAGED_PUT_MAX);
+        receive(pair, payload, frame.length);
+    }
+    return frame;
+}
+
+/* The same of a payload that begins with a word. */
+static struct tcp_frame arrived(struct pair *pair, uint64_t *word)
+{
+    uint8_t payload[TCP_STAGED_PUT_MAX];
+    struct tcp_frame frame = arrived_bytes(pair, payload);
+    if (frame.type == TCP_PUT)
+        memcpy(word, payload, sizeof *word);
     return frame;
 }
 
 static size_t staged(struct pair *pair)
 {
     pthread_mutex_lock(&pair->conn.stage.lock);
-    size_t used = pair->conn.stage.used;
+    const struct tcp_stage *stage = &pair->conn.stage;
+    size_t used = 0;
+    for (unsigned i = 0; i < stage->filled.count; i++)
+        used += stage->slots[stage->filled.slot[i]].used;
     pthread_mutex_unlock(&pair->conn.stage.lock);
     return used;
 }
 
 /* Puts follow each other closely, whatever the machine does. */
-static void put_closely(struct pair *pair, uint64_t word)
+static void put_bytes_closely(struct pair *pair, uint64_t offset, const void *from, size_t length)
 {
     pair->conn.stage.last_ns = INT64_MAX / 2;
-    assert_int_equal(tcp_put(&pair->conn.base, word * sizeof word, &word, sizeof word), RSM_ST_OK);
+    assert_int_equal(tcp_put(&pair->conn.base, offset, from, length), RSM_ST_OK);
+}
+
+static void put_closely(struct pair *pair, uint64_t word)
+{
+    put_bytes_closely(pair, word * sizeof word, &word, sizeof word);
 }
 
 STAGE_TEST(all_arrive_in_their_order)
@@ -142,6 +163,112 @@ STAGE_TEST(the_first_of_a_run_go_out_by_themselves)
     pair.conn.stage.last_ns = 0; /* a pause */
     assert_int_equal(tcp_put(&pair.conn.base, 32, &word, sizeof word), RSM_ST_OK);
     assert_int_equal(staged(&pair), 0);
+    pair_close(&pair);
+}
+
+/* Writes that share a slot and writes with slots of their own, more than there are slots. */
+enum { LENGTHS = 5, ROUNDS = 20 };
+static const size_t lengths[LENGTHS] = {8, 4096, 256, 257, 1000};
+
+static void put_all_lengths(struct pair *pair, unsigned round)
+{
+    uint8_t bytes[TCP_STAGED_PUT_MAX];
+    for (unsigned i = 0; i < LENGTHS; i++) {
+        memset(bytes, (int)(round * LENGTHS + i), lengths[i]);
+        put_bytes_closely(pair, round, bytes, lengths[i]);
+    }
+}
+
+static void expect_all_lengths(struct pair *pair, unsigned round)
+{
+    uint8_t bytes[TCP_STAGED_PUT_MAX], expected[TCP_STAGED_PUT_MAX];
+    for (unsigned i = 0; i < LENGTHS; i++) {
+        memset(expected, (int)(round * LENGTHS + i), lengths[i]);
+        struct tcp_frame frame = arrived_bytes(pair, bytes);
+        assert_int_equal(frame.type, TCP_PUT);
+        assert_int_equal(frame.offset, round);
+        assert_int_equal(frame.length, lengths[i]);
+        assert_memory_equal(bytes, expected, lengths[i]);
+    }
+}
+
+STAGE_TEST(writes_of_all_lengths_arrive_in_their_order)
+{
+    struct pair pair;
+    pair_open(&pair);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        put_all_lengths(&pair, round);
+        expect_all_lengths(&pair, round);
+    }
+    pair_close(&pair);
+}
+
+static void *put_rounds(void *pair)
+{
+    for (unsigned round = 0; round < ROUNDS; round++)
+        put_all_lengths(pair, round);
+    return NULL;
+}
+
+/* The socket takes parts of slots, and the last writes wait for it. */
+STAGE_TEST(a_socket_with_little_room_takes_all)
+{
+    struct pair pair;
+    pthread_t writer;
+    int small = 1;
+    pair_open(&pair);
+    assert_int_equal(
+        setsockopt(pair.conn.channel.socket, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
+    assert_int_equal(pthread_create(&writer, NULL, put_rounds, &pair), 0);
+    for (unsigned round = 0; round < ROUNDS; round++)
+        expect_all_lengths(&pair, round);
+    pthread_join(writer, NULL);
+    pair_close(&pair);
+}
+
+/* Nothing waits for the memory that a write is read from: what serves its fault may use the same
+ * connection, and what the fault was served by is sent first. */
+static struct pair *faulting;
+static void *faulting_page;
+
+static void serve_fault(int signal)
+{
+    (void)signal;
+    uint64_t word = 77;
+    if (tcp_put(&faulting->conn.base, 0, &word, sizeof word) != RSM_ST_OK ||
+        tcp_post(&faulting->conn.base, false) != RSM_ST_OK ||
+        mprotect(faulting_page, TCP_STAGED_PUT_MAX, PROT_READ) != 0)
+        abort();
+}
+
+static void put_from_faulting_page(struct pair *pair, size_t length)
+{
+    uint64_t word = 0;
+    faulting = pair;
+    faulting_page = mmap(NULL, TCP_STAGED_PUT_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(faulting_page != MAP_FAILED);
+    pair->conn.stage.run = 5;
+    put_bytes_closely(pair, 8, faulting_page, length);
+    assert_int_equal(arrived(pair, &word).type, TCP_PUT);
+    assert_int_equal(word, 77);
+    assert_int_equal(arrived(pair, &word).type, TCP_SIGNAL);
+    struct tcp_frame frame = arrived(pair, &word);
+    assert_int_equal(frame.offset, 8);
+    assert_int_equal(frame.length, length);
+    munmap(faulting_page, TCP_STAGED_PUT_MAX);
+}
+
+STAGE_TEST(memory_that_faults_is_read_without_a_lock)
+{
+    struct sigaction action = {.sa_handler = serve_fault}, before;
+    struct pair pair;
+    if (!collects()) /* send(2) would report EFAULT */
+        skip();
+    pair_open(&pair);
+    assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
+    put_from_faulting_page(&pair, 8);
+    put_from_faulting_page(&pair, TCP_STAGED_PUT_MAX);
+    assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
     pair_close(&pair);
 }
 
