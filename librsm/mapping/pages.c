@@ -342,25 +342,37 @@ static void store_locally(struct mapping_space *space, uint32_t page, size_t at,
     }
 }
 
-void mapping_store(struct mapping_space *space, uint64_t offset, const void *bytes, size_t length)
+uint8_t *mapping_store_room(struct mapping_space *space, size_t length)
 {
-    uint32_t page = mapping_page_of(space, offset);
-    size_t at = (size_t)(offset % space->page_size);
-    size_t here = length < space->page_size - at ? length : space->page_size - at;
     if (!MAPPING_DEFECT(MAPPING_NO_O1) && atomic_load(&space->dirty_count) > 0)
         mapping_flush(space);
-    store_locally(space, page, at, bytes, here);
-    if (here < length)
-        store_locally(space, page + 1, 0, (const uint8_t *)bytes + here, length - here);
+    return space->dead ? space->scratch : mapping_buffer(space, length);
+}
+
+void mapping_store_from(struct mapping_space *space, uint64_t offset, const uint8_t *room,
+                        size_t length)
+{
+    for (size_t done = 0, here; done < length; done += here) {
+        uint32_t page = mapping_page_of(space, offset + done);
+        size_t at = (size_t)((offset + done) % space->page_size), left = length - done;
+        here = left < space->page_size - at ? left : space->page_size - at;
+        store_locally(space, page, at, room + done, here);
+    }
     space->counters.stores++;
     if (space->dead)
         return;
     if (!MAPPING_DEFECT(MAPPING_NO_O1))
         mapping_order(space);
-    struct rsm_transfer piece = {
-        .local = mapping_buffer(space, length), .remote = offset, .length = length};
-    memcpy(piece.local, bytes, length);
+    const struct rsm_transfer piece = {
+        .local = (void *)(uintptr_t)room, .remote = offset, .length = length};
     (void)mapping_send(space, &piece, 1);
+}
+
+void mapping_store(struct mapping_space *space, uint64_t offset, const void *bytes, size_t length)
+{
+    uint8_t *room = mapping_store_room(space, length);
+    memcpy(room, bytes, length);
+    mapping_store_from(space, offset, room, length);
 }
 
 /* Have the page, which is RO, show what the segment has. */

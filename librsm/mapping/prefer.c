@@ -244,6 +244,23 @@ bool mapping_prefers_twin(struct mapping_space *space, uint32_t page, size_t at,
     return (goes_on || entry->stores >= space->options.threshold) && may_have_twin(space, stretch);
 }
 
+void mapping_prefer_copied(struct mapping_space *space, uint64_t offset, size_t length)
+{
+    uint64_t end = offset + length;
+    uint64_t page_size = space->page_size;
+    if (!mapping_may_read(space) || space->options.mode == MAPPING_TWIN || space->dead)
+        return;
+    for (offset += page_size - offset % page_size; offset < end; offset += page_size) {
+        uint32_t page = mapping_page_of(space, offset);
+        bool begun;
+        if (stays_decoded(space, page))
+            continue;
+        (void)note(space, page, 0, end - offset < page_size ? (size_t)(end - offset) : page_size,
+                   &begun);
+        count_stores(space, page, 1, begun);
+    }
+}
+
 bool mapping_is_passing(struct mapping_space *space, uint32_t page)
 {
     const struct mapping_page *entry = &space->page[page];

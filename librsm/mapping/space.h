@@ -122,7 +122,7 @@ struct mapping_space {
     uint8_t *shown;            /* what the views show of pages that are RO or RW; NULL: the copy */
     uint8_t *twins;            /* as many, populated where pages are RW */
     uint8_t *buffer;           /* MAPPING_BUFFER_PAGES pages that the transport reads and writes */
-    uint8_t *scratch;          /* a page, for what a string instruction stores, or a snapshot */
+    uint8_t *scratch;          /* a page, for a snapshot, or for stores that go nowhere */
     struct mapping_page *page; /* page_count entries */
     uint64_t *clean;           /* bit per page: it is RO */
     uint64_t *clean_words;     /* bit per word of that: it is not 0 */
@@ -166,7 +166,7 @@ struct mapping_space {
     _Atomic uint64_t evicted; /* pages that have lost their memory to others; the same */
 };
 
-#define MAPPING_BUFFER_PAGES 64u
+#define MAPPING_BUFFER_PAGES 128u
 
 /**
  * What the caller has stored to or loaded from a view comes before what it loads next.
@@ -286,6 +286,9 @@ uint32_t mapping_ahead_end(const struct mapping_space *space, uint32_t page);
  * sent by itself; counts it as @p weight stores (1 or more). */
 bool mapping_prefers_twin(struct mapping_space *space, uint32_t page, size_t at, size_t length,
                           unsigned weight);
+/** An instruction has stored to [offset, offset + length): counts what it has stored to other pages
+ *  than the first, of which mapping_prefers_twin() was asked. */
+void mapping_prefer_copied(struct mapping_space *space, uint64_t offset, size_t length);
 /** Whether the next store to the page, whatever it is, is that of a copy which comes from the page
  * beside it: mapping_prefers_twin() will say so. */
 bool mapping_is_passing(struct mapping_space *space, uint32_t page);
@@ -295,10 +298,14 @@ void mapping_prefer_forget(struct mapping_space *space, uint32_t page);
 
 /* ---- pages.c again */
 
-/** Do a decoded store: to the local copies of its pages, if there are any, and to the segment,
- * after all earlier stores. [offset, offset + length) is inside the segment; length is at most a
- * page. */
+/** Do a decoded store of at most a page: to the local copies of its pages, if there are any, and to
+ *  the segment, after all earlier stores. [offset, offset + length) is inside the segment. */
 void mapping_store(struct mapping_space *space, uint64_t offset, const void *bytes, size_t length);
+/** The same in two steps: room for the bytes, to be filled at once, and the store of what is there.
+ *  @p length is at most half of the buffer, and at most a page where the peer has gone. */
+uint8_t *mapping_store_room(struct mapping_space *space, size_t length);
+void mapping_store_from(struct mapping_space *space, uint64_t offset, const uint8_t *room,
+                        size_t length);
 /** Read an RO page again; after 32 times in a row it becomes NONE instead. */
 void mapping_refresh(struct mapping_space *space, uint32_t page);
 /** All RO pages of the run become NONE. */

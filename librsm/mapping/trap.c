@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -10,6 +11,8 @@
 #include "base/status.h"
 
 enum outcome { NOT_OURS, DONE };
+
+enum { STRING_PAGES = MAPPING_BUFFER_PAGES / 2 }; /* while they are sent, the others are filled */
 
 /* A fault on a page of a view. */
 struct fault {
@@ -35,12 +38,13 @@ static bool inside_view(const struct fault *fault, uintptr_t address, size_t len
            offset_of(fault, address) + length <= space->size;
 }
 
-/* How many elements to do at once: to the end of the page, but at least one, and of a move not
+/* How many elements to do at once: to the end of so many pages, but at least one, and of a move not
  * what it would itself have to read later. */
-static uint64_t elements_at_once(const struct fault *fault, const struct mapping_store *store)
+static uint64_t elements_in(const struct fault *fault, const struct mapping_store *store,
+                            size_t pages)
 {
     size_t page = fault->owner->space.page_size;
-    uint64_t max = (page - store->address % page) / store->width;
+    uint64_t max = (pages * page - store->address % page) / store->width;
     if (store->source != 0 && store->source < store->address &&
         (store->address - store->source) / store->width < max)
         max = (store->address - store->source) / store->width;
@@ -48,39 +52,70 @@ static uint64_t elements_at_once(const struct fault *fault, const struct mapping
     return max < store->elements ? max : store->elements;
 }
 
-/* Collect what is stored; false if the source of a move cannot be read just now. A source in a view
- * is not: the kernel would wait for a thread that waits for the lock which this one holds. */
-static bool gather(const struct mapping_store *store, uint8_t *into, size_t length)
+/* How many pages a string instruction stores to at once: those of the view that the segment has in
+ * whole, if its source is no view. */
+static size_t pages_at_once(const struct fault *fault, const struct mapping_store *store)
+{
+    const struct mapping_space *space = &fault->owner->space;
+    uint64_t end = fault->view->first + (uint64_t)fault->view->count;
+    uint64_t whole = space->size / space->page_size;
+    uint64_t pages = end < whole ? end : whole;
+    pages = pages > fault->page && !space->dead ? pages - fault->page : 1;
+    pages = pages < STRING_PAGES ? pages : STRING_PAGES;
+    size_t length = elements_in(fault, store, pages) * store->width;
+    bool reads_view = store->source != 0 && mapping_view_shows(store->source, length);
+    return reads_view ? 1 : pages;
+}
+
+/* Collect what is stored. Returns how many bytes; the source of a move cannot be read just now from
+ * there on. One in a view is not: the kernel would wait for a thread that waits for the lock which
+ * this one holds. */
+static size_t gather(const struct mapping_store *store, uint8_t *into, size_t length)
 {
     if (store->source != 0) {
         if (mapping_view_shows(store->source, length))
-            return false;
+            return 0;
         struct iovec local = {into, length}, remote = {(void *)store->source, length};
-        return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)length;
+        ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+        return got > 0 ? (size_t)got : 0;
     }
-    for (size_t at = 0; at < length; at += store->width)
-        for (size_t i = 0; i < store->width; i++)
-            into[at + i] = store->bytes[i];
+    if (store->width == 1)
+        memset(into, store->bytes[0], length);
+    else
+        for (size_t at = 0; at < length; at += store->width)
+            memcpy(into + at, store->bytes, store->width);
+    return length;
+}
+
+/* Do what a string instruction has to do next, or a part of it. */
+static bool emulate_string(const struct fault *fault, const struct mapping_store *store)
+{
+    struct mapping_space *space = &fault->owner->space;
+    uint64_t offset = offset_of(fault, store->address);
+    size_t length = elements_in(fault, store, pages_at_once(fault, store)) * store->width;
+    if (!inside_view(fault, store->address, length))
+        return false;
+    uint8_t *room = mapping_store_room(space, length);
+    uint64_t elements = gather(store, room, length) / store->width;
+    if (elements == 0)
+        return false;
+    length = elements * store->width;
+    mapping_store_from(space, offset, room, length);
+    mapping_prefer_copied(space, offset, length);
+    mapping_retire(fault->context, store, elements);
     return true;
 }
 
 /* Do a decoded store by hand. */
 static bool emulate(const struct fault *fault, const struct mapping_store *store)
 {
-    struct mapping_space *space = &fault->owner->space;
-    uint64_t elements = elements_at_once(fault, store);
-    size_t length = (size_t)(elements * store->width);
-    const uint8_t *bytes = store->bytes;
-    if (!inside_view(fault, store->address, length))
+    if (store->string)
+        return emulate_string(fault, store);
+    if (!inside_view(fault, store->address, store->width))
         return false;
-    if (store->string) {
-        uint8_t *whole = space->scratch;
-        if (!gather(store, whole, length))
-            return false;
-        bytes = whole;
-    }
-    mapping_store(space, offset_of(fault, store->address), bytes, length);
-    mapping_retire(fault->context, store, elements);
+    mapping_store(&fault->owner->space, offset_of(fault, store->address), store->bytes,
+                  store->width);
+    mapping_retire(fault->context, store, 1);
     return true;
 }
 
@@ -103,7 +138,7 @@ static size_t place_of(const struct fault *fault, const struct mapping_store *st
 /* How many bytes from there on it stores to the page. */
 static size_t length_of(const struct fault *fault, const struct mapping_store *store)
 {
-    size_t length = (size_t)elements_at_once(fault, store) * store->width;
+    size_t length = (size_t)elements_in(fault, store, 1) * store->width;
     size_t left = fault->owner->space.page_size - place_of(fault, store);
     return length < left ? length : left;
 }

@@ -28,7 +28,8 @@ struct litmus {
 };
 extern const struct litmus litmus_order[], litmus_value[], litmus_memory[], litmus_process[],
     litmus_calls[], litmus_signals[], litmus_tools[], litmus_fault[], litmus_again[],
-    litmus_knobs[], litmus_traps[], litmus_forms[], litmus_mirror[], litmus_bells[];
+    litmus_knobs[], litmus_traps[], litmus_forms[], litmus_strings[], litmus_mirror[],
+    litmus_bells[];
 
 void litmus_fail(const char *file, int line, const char *what) __attribute__((noreturn));
 #define CHECK(condition)                                                                           \
