@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/looks.h"
 #include "base/probe.h"
 #include "fault/uffd.h"
 #include "mapping/mechanism.h"
@@ -17,10 +18,7 @@
 
 enum { MESSAGES = 16 };
 
-/* For so long after a fault the thread looks for the next one by itself, if the last times it came:
- * to wake the thread costs more where its processor sleeps meanwhile. Not where none came, for the
- * thread that is to fault may need this processor. */
-enum { LOOK_NS = 50000, MISSES = 4, PAUSE = 64 };
+enum { LOOK_NS = 50000 }; /* for so long after a fault the thread looks for the next one */
 
 /* The space's lock is held. False: this access is never permitted. */
 static bool allow(struct mapping *mapping, uint32_t page, bool store)
@@ -145,27 +143,18 @@ static bool serve_all(struct mapping *mapping)
     return length > 0;
 }
 
-/* How the looks went. */
-struct looks {
-    unsigned misses; /* in a row */
-    unsigned pause;  /* faults that are still served without */
-};
-
 /* Serve what comes soon after the last fault. */
-static void look_for_more(struct mapping *mapping, struct looks *looks)
+static void look_for_more(struct mapping *mapping, struct rsm_looks *looks)
 {
-    if (looks->pause > 0) {
-        looks->pause--;
+    if (!rsm_looks_pay(looks))
         return;
-    }
     int64_t end = rsm_clock_ns() + LOOK_NS;
     while (rsm_clock_ns() < end)
         if (serve_all(mapping)) {
-            looks->misses = 0;
+            rsm_looks_found(looks);
             end = rsm_clock_ns() + LOOK_NS;
         }
-    if (++looks->misses == MISSES)
-        *looks = (struct looks){.pause = PAUSE};
+    rsm_looks_missed(looks);
 }
 
 static void *run(void *argument)
@@ -173,7 +162,7 @@ static void *run(void *argument)
     struct mapping *mapping = argument;
     struct pollfd polled[] = {{.fd = mapping->faultfd, .events = POLLIN},
                               {.fd = mapping->stop_fd, .events = POLLIN}};
-    struct looks looks = {.misses = 0};
+    struct rsm_looks looks = {.debt = 0};
     (void)prctl(PR_SET_NAME, "rsm-mapping-uf");
     mapping_hands_init(&mapping->hands);
     while (polled[1].revents == 0)

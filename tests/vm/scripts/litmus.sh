@@ -32,7 +32,7 @@ by_signal() {
     export RSM_MAP_TRAP=signal
     echo 'stores make twins:'
     RSM_MAP_MODE=twin "$litmus" $quick message_passing neighbours two_importers threads \
-        library_functions || exit 1
+        library_functions long_strings || exit 1
 
     echo 'stores are trapped:'
     "$litmus" $quick messages_without_barrier || exit 1
@@ -61,7 +61,7 @@ by_userfaultfd() {
     RSM_MAP_TRAP=auto RSM_LITMUS_KERNEL_WAITS=1 "$litmus" $quick all_signals_blocked || exit 1
     # Very many stores, each of which is sent alone until its page gets a twin.
     RSM_LITMUS_DIVIDE=5 RSM_MAP_TRAP=auto RSM_LITMUS_KERNEL_WAITS=1 "$litmus" message_passing neighbours \
-        threads library_functions || exit 1
+        threads library_functions long_strings the_same_string_again string_from_a_hole || exit 1
 
     as_nobody 600 thread 0
     as_nobody 666 auto 1

@@ -9,8 +9,9 @@
 #include "base/options.h"
 
 enum {
-    TIMEOUT_MS = 5000, /* where the node has none */
-    SPIN_US = 50,      /* twice what an answer takes in a local network */
+    TIMEOUT_MS = 5000,  /* where the node has none */
+    SPIN_US = 50,       /* twice what an answer takes in a local network */
+    SERVE_SPIN_US = 20, /* about what an importer takes that goes on at once */
 };
 
 static bool set_address(void *settings, const char *text)
@@ -54,9 +55,11 @@ bool tcp_options_read(const struct rsm_controller_info *info, struct tcp_options
 {
     char why[256];
     const char *text = info->options != NULL ? info->options : "";
+    uint32_t spin_us = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_US : 0;
     *options = (struct tcp_options){
         .timeout_ms = info->peer_timeout_ms != 0 ? info->peer_timeout_ms : TIMEOUT_MS,
-        .spin_us = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_US : 0,
+        .spin_us = spin_us,
+        .serve_spin_us = spin_us > 0 ? SERVE_SPIN_US : 0,
     };
     if (info->device != NULL && *info->device != '\0') {
         rsm_log_error("tcp has no device: remove \"%s\"", info->device);

@@ -233,6 +233,7 @@ static bool report_grant(struct tcp_server *server, struct tcp_grant *grant)
 void tcp_server_report(struct tcp_server *server)
 {
     bool takes = true;
+    server->reported = server->reported || server->unreported != NULL;
     while (takes && server->revoked_count > 0) {
         takes = send_report(server, server->revoked[server->revoked_count - 1], TCP_CONTROL_REVOKED,
                             NULL);

@@ -32,7 +32,7 @@ int main(int argc, char **argv)
 {
     static struct tcp_server server = {.control = RSM_HELPER_CONTROL, .listener = -1};
     struct epoll_event readable = {.events = EPOLLIN, .data.ptr = &server.control};
-    static const int calls[] = {SYS_accept4, SYS_setsockopt};
+    static const int calls[] = {SYS_accept4, SYS_setsockopt, SYS_sched_yield};
     if (!rsm_helper_begin("rsm-tcpd", "for controllers of the transport tcp"))
         return 2;
     share_descriptors(&server);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The event loop of rsm-tcpd. */
+#include <sched.h>
 #include <sys/epoll.h>
 
 #include "base/clock.h"
@@ -19,15 +20,33 @@ static void serve_busy(struct tcp_server *server)
     }
 }
 
-/* For a while after the latest request the loop polls: the next one may be near. */
+/* Whether the loop looks for what comes behind the latest event. A processor that others want is
+ * theirs first. */
+static bool looks_for_more(struct tcp_server *server)
+{
+    if (!server->looking)
+        return false;
+    server->looking = rsm_clock_ns() - server->latest_ns < server->spin_ns;
+    if (server->looking)
+        sched_yield();
+    else
+        rsm_looks_missed(&server->looks);
+    return server->looking;
+}
+
 static int wait_time(struct tcp_server *server)
 {
     int until_expiry = tcp_server_expire(server);
-    if (server->busy != NULL)
-        return 0;
-    if (server->spin_ns > 0 && rsm_clock_ns() - server->latest_ns < server->spin_ns)
-        return 0;
-    return until_expiry;
+    return server->busy != NULL || looks_for_more(server) ? 0 : until_expiry;
+}
+
+/* Events have been served. Behind a signal it is the turn of rsmd and its client. */
+static void begin_to_look(struct tcp_server *server)
+{
+    if (server->looking)
+        rsm_looks_found(&server->looks);
+    server->looking = server->spin_ns > 0 && !server->reported && rsm_looks_pay(&server->looks);
+    server->latest_ns = server->looking ? rsm_clock_ns() : 0;
 }
 
 /* Whether one connection has something to do, and nothing else. */
@@ -68,13 +87,14 @@ bool tcp_server_turn(struct tcp_server *server, bool waits)
     int count = epoll_wait(server->epoll, server->events, TCP_EVENTS, waits ? wait_ms : 0);
     server->event_count = count > 0 ? count : 0;
     server->turn_bytes = has_one(server) ? TCP_TURN_ALONE : TCP_TURN_BYTES;
-    if (count > 0 && server->spin_ns > 0)
-        server->latest_ns = rsm_clock_ns();
     if (!serve_events(server))
         return false;
     server->event_count = 0;
     serve_busy(server);
     tcp_server_report(server);
+    if (count > 0)
+        begin_to_look(server);
+    server->reported = false;
     return true;
 }
 

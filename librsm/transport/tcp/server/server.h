@@ -18,6 +18,7 @@
 #include <uthash.h>
 #include <utlist.h>
 
+#include "base/looks.h"
 #include "transport/tcp/common/control.h"
 #include "transport/tcp/common/records.h"
 #include "transport/tcp/common/tls.h"
@@ -90,7 +91,10 @@ struct tcp_server {
     struct tcp_tls *tls; /**< NULL: connections are plain */
     int64_t timeout_ns;
     uint32_t timeout_ms;
-    int64_t spin_ns, latest_ns;   /**< of requests */
+    int64_t spin_ns;   /**< for so long the loop looks for the next event */
+    int64_t latest_ns; /**< of the latest one that it looks behind */
+    bool looking;
+    struct rsm_looks looks;
     struct tcp_grant *grants;     /**< hash by id */
     struct tcp_grant *unreported; /**< list */
     struct tcp_link *strangers, *busy;
@@ -102,6 +106,7 @@ struct tcp_server {
     int event_count;
     int64_t turn_bytes; /**< of this round's turns */
     bool report_waits;  /**< waits until rsmd reads */
+    bool reported;      /**< something, in this turn */
     uint64_t *revoked;  /**< answers that wait to be sent */
     unsigned revoked_count, revoked_room;
 };
