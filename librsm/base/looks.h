@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Whether a loop that has served an event looks for the next one for a moment, or sleeps at
- *  once. To be woken costs more where the processor sleeps meanwhile; but whoever is to make the
- *  event may need this processor. So a loop looks as long as at least two looks of three find
- *  something, and tries again now and then. */
+ *  once. To be woken costs more where the processor sleeps meanwhile; but the thread that is to
+ *  make the event may need this processor. So a loop looks as long as at least two looks of three
+ *  find something, and tries again now and then. */
 #pragma once
 
 #include <stdbool.h>

@@ -290,6 +290,7 @@ static bool show_dirty(struct mapping_space *space, uint32_t page)
     entry->stores = 0;
     entry->stored_lines = 0;
     entry->cut_short = false;
+    entry->renewed = 0;
     add_dirty(space, page);
     settled(space);
     return true;

@@ -58,6 +58,7 @@ struct mapping_page {
     bool cut_short;    /* a flush took its twin away, and sent something */
     bool ahead;        /* as long as RO: it was read with others, one of which was loaded from */
     bool held;         /* it has memory, or may have: it is in the ring of the cache */
+    uint8_t renewed;   /* RW: how often it was left so because it had not been changed */
 } __attribute__((aligned(64)));
 
 enum { MAPPING_STRETCHES = 8 };
@@ -324,7 +325,8 @@ void mapping_forget(struct mapping_space *space);
 /** Send what changed in RW pages, in the order in which they became RW; they become NONE. In mirror
  *  mode what changed anywhere. */
 void mapping_flush(struct mapping_space *space);
-/** The same for those pages that have been RW for that long; those that became so later stay. */
+/** The same for those pages that have been RW for that long; those that became so later stay, and
+ *  for a while those that have not been changed. */
 void mapping_flush_older(struct mapping_space *space, uint64_t age_us);
 
 /* ---- wire.c: everything that reaches the transport */

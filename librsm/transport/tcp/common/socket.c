@@ -46,6 +46,7 @@ void tcp_socket_set(int socket, uint32_t timeout_ms)
     enum { PROBES = 3, MS_PER_S = 1000 };
     int between = (int)(timeout_ms / (PROBES + 1) / MS_PER_S);
     set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+    set(socket, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, 1); /* a lost request or answer */
     set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)timeout_ms);
     set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
     set(socket, IPPROTO_TCP, TCP_KEEPIDLE, between > 0 ? between : 1);

@@ -4,9 +4,9 @@
  * program's thread goes on to its next write while a send takes place. Whatever else is sent over
  * the connection takes along what has been collected, so nothing overtakes.
  *
- * A write is copied into a slot. The smallest share one; any other has a slot of its own, which it
- * fills without a lock, because its memory may fault. Slots are sent in the order in which they have
- * been filled.
+ * A write is copied into a slot. The smallest share one; any other has a slot of its own, which
+ * it fills without a lock, because its memory may fault. Slots are sent in the order in which they
+ * have been filled.
  *
  * The first writes of such a run go out by themselves. So neither a flag behind its data waits for
  * the thread, nor a write that answers another. With one processor nothing is collected.
