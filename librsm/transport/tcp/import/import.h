@@ -196,8 +196,8 @@ unsigned tcp_stage_take(struct tcp_conn *conn, struct iovec parts[TCP_SLOTS]);
 /** All of it has been sent but the last @p left bytes. */
 void tcp_stage_sent(struct tcp_conn *conn, size_t left);
 /** Send what fits into the socket of what was taken before, or has been collected, under the
- *  connection's lock, without waiting. False: something is left, or the connection has been broken
- *  off. */
+ *  connection's lock, without waiting. False: some of it is left, or the connection has been broken
+ *  off. More may have been collected since. */
 bool tcp_stage_push(struct tcp_conn *conn);
 
 /* ------------------------------------------------------------------ batch.c */

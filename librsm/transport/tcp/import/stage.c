@@ -265,22 +265,28 @@ bool tcp_stage_push(struct tcp_conn *conn)
     tcp_stage_sent(conn, left);
     if (status != RSM_ST_OK)
         (void)tcp_break_off(conn);
-    return status == RSM_ST_OK && left == 0 && !tcp_channel_holds(&conn->channel) &&
-           !tcp_stage_holds(conn);
+    return status == RSM_ST_OK && left == 0 && !tcp_channel_holds(&conn->channel);
 }
 
 /* ------------------------------------------------------------------ the port's thread */
 
-/* If no other thread uses the connection. False: something is left to send. It does not wait,
- * because other connections have writes, too. */
-static bool send_some(struct tcp_conn *conn)
+enum sent { ALL, MORE_HAS_COME, STUCK };
+
+/* If no other thread uses the connection. It does not wait, because other connections have writes,
+ * too. */
+static enum sent send_some(struct tcp_conn *conn)
 {
+    enum sent sent = ALL;
     if (pthread_mutex_trylock(&conn->lock) != 0)
-        return false;
-    bool done = atomic_load_explicit(&conn->broken, memory_order_acquire) != RSM_ST_OK ||
-                tcp_stage_push(conn);
+        return STUCK;
+    if (atomic_load_explicit(&conn->broken, memory_order_acquire) != RSM_ST_OK)
+        sent = ALL;
+    else if (!tcp_stage_push(conn))
+        sent = STUCK;
+    else if (tcp_stage_holds(conn))
+        sent = MORE_HAS_COME;
     pthread_mutex_unlock(&conn->lock);
-    return done;
+    return sent;
 }
 
 /* Under the sender's lock, which is released meanwhile. If none of those that wait could be served,
@@ -290,15 +296,15 @@ static void serve(struct tcp_sender *sender, struct tcp_conn *conn)
     leave(sender, conn);
     sender->serving = conn;
     pthread_mutex_unlock(&sender->lock);
-    bool done = send_some(conn);
+    enum sent sent = send_some(conn);
     pthread_mutex_lock(&sender->lock);
     sender->serving = NULL;
     pthread_cond_broadcast(&sender->served);
-    sender->in_vain = done ? 0 : sender->in_vain + 1;
-    if (done)
+    sender->in_vain = sent == STUCK ? sender->in_vain + 1 : 0;
+    if (sent == ALL)
         return;
     enter(sender, conn);
-    if (sender->in_vain < sender->count)
+    if (sent == MORE_HAS_COME || sender->in_vain < sender->count)
         return;
     const struct timespec until = rsm_timespec(rsm_deadline(RETRY_MS));
     sender->in_vain = 0;

@@ -125,7 +125,7 @@ void tcp_complete_begin(struct rsm_conn *base)
     int cancellable;
     enum rsm_status status = tcp_batch_begin(&batch, conn, &cancellable);
     if (status == RSM_ST_OK && conn->answers.count < TCP_ANSWERS_MAX && has_to_flush(conn) &&
-        tcp_stage_push(conn) && tcp_stream_has_room(&conn->channel))
+        tcp_stage_push(conn) && !tcp_stage_holds(conn) && tcp_stream_has_room(&conn->channel))
         (void)send_flush(&batch);
     tcp_leave(conn, cancellable);
 }
