@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "base/apart.h"
 #include "base/clock.h"
 #include "base/thread.h"
 #include "transport/tcp/import/import.h"
@@ -76,8 +77,8 @@ void tcp_stage_destroy(struct tcp_stage *stage)
 static bool has_slots(struct tcp_stage *stage)
 {
     if (stage->slots == NULL) {
-        void *mapped = mmap(NULL, TCP_SLOTS * sizeof *stage->slots, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *mapped = rsmcore_mmap_apart(TCP_SLOTS * sizeof *stage->slots, PROT_READ | PROT_WRITE,
+                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         stage->slots = mapped != MAP_FAILED ? mapped : NULL;
     }
     return stage->slots != NULL;
