@@ -347,7 +347,9 @@ uint8_t *mapping_store_room(struct mapping_space *space, size_t length)
 {
     if (!MAPPING_DEFECT(MAPPING_NO_O1) && atomic_load(&space->dirty_count) > 0)
         mapping_flush(space);
-    return space->dead ? space->scratch : mapping_buffer(space, length);
+    /* The peer may have gone with the flush: what was to be stored is as long as before. */
+    bool nowhere = space->dead && length <= space->page_size;
+    return nowhere ? space->scratch : mapping_buffer(space, length);
 }
 
 void mapping_store_from(struct mapping_space *space, uint64_t offset, const uint8_t *room,

@@ -303,7 +303,7 @@ void mapping_prefer_forget(struct mapping_space *space, uint32_t page);
  *  the segment, after all earlier stores. [offset, offset + length) is inside the segment. */
 void mapping_store(struct mapping_space *space, uint64_t offset, const void *bytes, size_t length);
 /** The same in two steps: room for the bytes, to be filled at once, and the store of what is there.
- *  @p length is at most half of the buffer, and at most a page where the peer has gone. */
+ *  @p length is at most half of the buffer. */
 uint8_t *mapping_store_room(struct mapping_space *space, size_t length);
 void mapping_store_from(struct mapping_space *space, uint64_t offset, const uint8_t *room,
                         size_t length);

@@ -17,8 +17,12 @@ static uint64_t clean, clean_words, stretched[MAPPING_STRETCHES][PAGE_BYTES / 64
 static uint64_t time_us;
 static struct mapping_space space;
 
+static enum rsm_status answer;
+
 static enum rsm_status put(struct rsm_conn *conn, uint64_t offset, const void *src, size_t length)
 {
+    if (answer != RSM_ST_OK)
+        return answer;
     memcpy(remote + offset, src, length);
     return RSM_ST_OK;
 }
@@ -78,6 +82,7 @@ static int set_up(void **state)
     memset(copy, 0, sizeof copy);
     memset(pages, 0, sizeof pages);
     clean = clean_words = 0;
+    answer = RSM_ST_OK;
     space = (struct mapping_space){.inner = &fabric,
                                    .size = sizeof remote,
                                    .page_size = PAGE_BYTES,
@@ -186,4 +191,16 @@ FLUSH_TEST(a_barrier_closes_what_was_not_changed)
     assert_int_equal(pages[0].state, MAPPING_RW);
     assert_int_equal(mapping_barrier_complete(&space), RSM_ST_OK);
     assert_int_equal(pages[0].state, MAPPING_NONE);
+}
+
+/* The peer goes with the flush that comes before a long store. */
+FLUSH_TEST(room_is_as_long_as_was_asked_for)
+{
+    const size_t length = (PAGES - 1) * PAGE_BYTES;
+    assert_true(mapping_promote(&space, 0));
+    store(0, 0, 1);
+    answer = RSM_ST_ABORTED;
+    uint8_t *room = mapping_store_room(&space, length);
+    assert_true(space.dead);
+    assert_true(room >= buffer && length <= (size_t)(buffer + sizeof buffer - room));
 }
