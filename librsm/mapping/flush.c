@@ -4,7 +4,7 @@
 #include "mapping/mirror.h"
 #include "mapping/space.h"
 
-enum { RENEWALS = 4 };
+enum { RENEWALS = 4 }; /* of a page that is not changed; then it is flushed all the same */
 
 /* Take the views of RW pages away, up to before @p end of the list, neighbours together. Only then
  * are they looked at: each thread's stores end at one point, for it cannot pass the first that is
