@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How many pages a load reads at once. A program that goes upward through a mapping gets more with
- * each step; one that comes back to a page of the last step before it was through goes slower than
- * pages stay, and gets fewer. Any other load reads its page alone. */
+/* How many pages a load reads at once. A program that goes upward or downward through a mapping
+ * gets more with each step; one that comes back to a page of the last step before it was through
+ * goes slower than pages stay, and gets fewer. Any other load reads its page alone. */
 #include "mapping/space.h"
 
-enum { PAGES_AT_ONCE = MAPPING_BUFFER_PAGES / 2 }; /* the other half is for the second read */
+enum {
+    PAGES_AT_ONCE = MAPPING_BUFFER_PAGES / 2, /* the other half is for the second read */
+    GROWTH = 4,
+};
 
 static bool goes_on(const struct mapping_stream *stream, uint32_t page)
 {
-    return page >= stream->first && page <= stream->next;
+    return page + 1 >= stream->first && page <= stream->next;
 }
 
 /* What the stream had read ahead becomes NONE. */
@@ -40,17 +43,41 @@ static struct mapping_stream *stream_at(struct mapping_space *space, uint32_t pa
     return oldest;
 }
 
-/* A stream is one from its third page on. */
+/* A stream is one from its third page on. memcpy(3) goes downward where source and destination lie
+ * alike in their pages. */
 static void adapt(struct mapping_stream *stream, uint32_t page)
 {
-    if (page < stream->next)
+    bool down = page < stream->first, back = !down && page < stream->next;
+    if (back) {
         stream->window /= 2;
-    else if (stream->steps > 1)
-        stream->window = stream->window < PAGES_AT_ONCE / 2 ? stream->window * 2 : PAGES_AT_ONCE;
+    } else if (down != stream->down) {
+        stream->down = down;
+        stream->window = stream->steps = 1;
+    } else if (stream->steps > 1) {
+        stream->window =
+            stream->window < PAGES_AT_ONCE / GROWTH ? stream->window * GROWTH : PAGES_AT_ONCE;
+    }
     if (stream->window == 0)
         stream->window = 1;
     if (stream->steps < 2)
         stream->steps++;
+}
+
+static bool is_none(const struct mapping_space *space, uint32_t page)
+{
+    return page < space->page_count && space->page[page].state == MAPPING_NONE;
+}
+
+/* The pages from @p page on in the stream's direction. Below page 0 there is none, either. */
+static struct mapping_readahead pages_of(const struct mapping_space *space,
+                                         const struct mapping_stream *stream, uint32_t page)
+{
+    uint32_t most = mapping_cache_most(space), count = 1;
+    most = stream->window < most ? stream->window : most;
+    while (count < most && is_none(space, stream->down ? page - count : page + count))
+        count++;
+    return (struct mapping_readahead){
+        .first = stream->down ? page + 1 - count : page, .count = count, .wanted = page};
 }
 
 /* Its last run has been read ahead. */
@@ -61,20 +88,17 @@ static void remember(struct mapping_stream *stream)
     stream->end = stream->next > stream->end ? stream->next : stream->end;
 }
 
-uint32_t mapping_ahead(struct mapping_space *space, uint32_t page)
+struct mapping_readahead mapping_ahead(struct mapping_space *space, uint32_t page)
 {
     struct mapping_stream *stream = stream_at(space, page);
-    uint32_t count = 1;
     adapt(stream, page);
-    while (count < stream->window && page + count < space->page_count &&
-           space->page[page + count].state == MAPPING_NONE)
-        count++;
-    stream->first = page;
-    stream->next = page + count;
+    struct mapping_readahead pages = pages_of(space, stream, page);
+    stream->first = pages.first;
+    stream->next = pages.first + pages.count;
     stream->used = ++space->stream_turn;
-    if (count > 1)
+    if (pages.count > 1)
         remember(stream);
-    return count;
+    return pages;
 }
 
 void mapping_ahead_drop(struct mapping_space *space)
@@ -89,8 +113,15 @@ void mapping_ahead_drop(struct mapping_space *space)
 
 uint32_t mapping_ahead_end(const struct mapping_space *space, uint32_t page)
 {
+    uint64_t since = space->page[page].since;
     while (page < space->page_count && space->page[page].state == MAPPING_RO &&
-           space->page[page].ahead)
+           space->page[page].ahead > 0 && space->page[page].since == since)
         page++;
     return page;
+}
+
+uint64_t mapping_ahead_stay(const struct mapping_space *space, uint32_t page)
+{
+    uint64_t refresh = space->options.refresh_us;
+    return refresh + refresh * space->page[page].ahead / PAGES_AT_ONCE;
 }

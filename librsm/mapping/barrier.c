@@ -106,9 +106,9 @@ uint32_t mapping_service_next(struct mapping_space *space, uint32_t from)
     uint32_t page = mapping_next_clean(space, from, space->page_count);
     if (page == MAPPING_NO_PAGE)
         return page;
-    if (space->now() - space->page[page].since < space->options.refresh_us)
-        return page + 1;
     uint32_t end = mapping_ahead_end(space, page);
+    if (space->now() - space->page[page].since < mapping_ahead_stay(space, page))
+        return end > page ? end : page + 1;
     if (end > page) { /* a stream has passed, or reads them again */
         mapping_drop_clean(space, page, end - page);
         return end;

@@ -188,13 +188,17 @@ bool mapping_cache_clear(struct mapping_space *space)
     return true;
 }
 
-uint32_t mapping_cache_room(struct mapping_space *space, uint32_t first, uint32_t count)
+uint32_t mapping_cache_most(const struct mapping_space *space)
+{
+    uint32_t limit = space->cache.limit;
+    return limit == 0 ? space->page_count : limit > 1 ? limit / 2 : 1;
+}
+
+void mapping_cache_room(struct mapping_space *space, uint32_t first, uint32_t count)
 {
     struct mapping_cache *cache = &space->cache;
     if (cache->limit == 0)
-        return count;
-    if (count > cache->limit / 2)
-        count = cache->limit > 1 ? cache->limit / 2 : 1;
+        return;
     uint32_t more = 0;
     for (uint32_t page = first; page < first + count; page++)
         more += !space->page[page].held;
@@ -202,5 +206,4 @@ uint32_t mapping_cache_room(struct mapping_space *space, uint32_t first, uint32_
         evict(space, first, count, cache->count + more - cache->limit, batch(cache));
     for (uint32_t page = first; page < first + count; page++)
         hold(space, page);
-    return count;
 }

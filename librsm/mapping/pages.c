@@ -158,32 +158,53 @@ static struct difference compare(const struct mapping_space *space, uint32_t fir
     return found;
 }
 
-/* Have in the copies what the segment has, for pages that are NONE. Returns how many may be shown
- * together. A page alone that never stays the same is taken as it is. */
-static uint32_t bring(struct mapping_space *space, uint32_t first, uint32_t count)
+static void only_wanted(struct mapping_readahead *pages)
+{
+    pages->first = pages->wanted;
+    pages->count = 1;
+}
+
+/* Read pages that are NONE until they can be shown together. Returns what the first of them has;
+ * NULL: nothing could be read. The one that is wanted is left alone where the others would not be
+ * of one moment with it. One alone that never stays the same is taken as it is. */
+static const uint8_t *read_together(struct mapping_space *space, struct mapping_readahead *pages,
+                                    struct difference *found)
 {
     bool agree = true;
+    uint32_t first = pages->first;
     const uint8_t *fresh = space->buffer;
-    if (!fetch(space, first, count, space->buffer))
-        return 1;
-    struct difference found = compare(space, first, count);
-    if (found.changed || (found.first && count > 1))
-        fresh = fetch_again(space, first, count, &agree);
+    if (!fetch(space, first, pages->count, space->buffer))
+        return NULL;
+    *found = compare(space, first, pages->count);
+    if (found->changed || (found->first && pages->count > 1))
+        fresh = fetch_again(space, first, pages->count, &agree);
     if (fresh == NULL)
-        return 1;
+        return NULL;
     if (!agree && !MAPPING_DEFECT(MAPPING_TORN_RUN))
-        count = 1;
+        only_wanted(pages);
+    return fresh + (pages->first - first) * space->page_size;
+}
+
+/* Have in the copies what the segment has, for pages that are NONE; fewer, where they must not be
+ * shown together. */
+static void bring(struct mapping_space *space, struct mapping_readahead *pages)
+{
+    struct difference found;
+    const uint8_t *fresh = read_together(space, pages, &found);
+    if (fresh == NULL) {
+        only_wanted(pages);
+        return;
+    }
     /* Pages that the program has not loaded must not be older than one that it loads for the first
      * time; those that it has loaded may be. */
     if (found.changed || found.unseen)
-        drop_older(space, first);
+        drop_older(space, pages->wanted);
     else if (found.first && !MAPPING_DEFECT(MAPPING_AHEAD_STAYS))
         mapping_ahead_drop(space);
-    for (uint32_t i = 0; i < count; i++) {
-        space->page[first + i].unseen = false;
-        take(space, first + i, fresh + i * space->page_size);
+    for (uint32_t i = 0; i < pages->count; i++) {
+        space->page[pages->first + i].unseen = false;
+        take(space, pages->first + i, fresh + i * space->page_size);
     }
-    return count;
 }
 
 /* A kernel that has no room for another kind of page in between gets larger kinds. */
@@ -232,20 +253,20 @@ bool mapping_reassert(struct mapping_space *space, uint32_t page)
     return try_protect(space, page, 1, space->page[page].state);
 }
 
-/* The views show the copies of pages that are NONE, or at least of the first. */
-static bool show_clean(struct mapping_space *space, uint32_t first, uint32_t count)
+/* The views show the copies of pages that are NONE, or at least of the wanted one. */
+static bool show_clean(struct mapping_space *space, struct mapping_readahead *pages)
 {
-    if (!protect(space, first, count, MAPPING_RO)) {
-        mapping_close(space, first, count);
-        count = 1;
-        if (!protect(space, first, count, MAPPING_RO))
+    if (!protect(space, pages->first, pages->count, MAPPING_RO)) {
+        mapping_close(space, pages->first, pages->count);
+        only_wanted(pages);
+        if (!protect(space, pages->first, pages->count, MAPPING_RO))
             return false;
     }
     uint64_t now = space->now();
-    for (uint32_t page = first; page < first + count; page++) {
+    for (uint32_t page = pages->first; page < pages->first + pages->count; page++) {
         space->page[page].state = MAPPING_RO;
         space->page[page].since = now;
-        space->page[page].ahead = count > 1;
+        space->page[page].ahead = pages->count > 1 ? (uint8_t)pages->count : 0;
         mapping_clean_add(space, page);
         wake(space);
     }
@@ -259,15 +280,16 @@ bool mapping_load(struct mapping_space *space, uint32_t page)
         return true;
     if (!mapping_may_read(space))
         return false;
-    uint32_t count = mapping_cache_room(space, page, mapping_ahead(space, page));
+    struct mapping_readahead pages = mapping_ahead(space, page);
+    mapping_cache_room(space, pages.first, pages.count);
     begin_reading(space);
-    count = bring(space, page, count);
-    bool shown = show_clean(space, page, count);
+    bring(space, &pages);
+    bool shown = show_clean(space, &pages);
     end_reading(space);
     if (!shown)
         return false;
     space->page[page].refreshes = 0;
-    space->counters.loads += count;
+    space->counters.loads += pages.count;
     return true;
 }
 
@@ -303,7 +325,7 @@ bool mapping_promote(struct mapping_space *space, uint32_t page)
         return true;
     if (!mapping_may_read(space))
         return false;
-    (void)mapping_cache_room(space, page, 1);
+    mapping_cache_room(space, page, 1);
     begin_reading(space);
     bool shown = show_dirty(space, page);
     end_reading(space);
@@ -393,8 +415,10 @@ static void show_again(struct mapping_space *space, uint32_t page)
     if (words > 1 && !MAPPING_DEFECT(MAPPING_OLD_BESIDE_NEW)) /* they cannot appear at once */
         mapping_drop_clean(space, page, 1);
     take(space, page, fresh);
-    if (entry->state == MAPPING_NONE)
-        (void)show_clean(space, page, 1); /* else the next load brings it */
+    if (entry->state == MAPPING_NONE) {
+        struct mapping_readahead alone = {.first = page, .count = 1, .wanted = page};
+        (void)show_clean(space, &alone); /* else the next load brings it */
+    }
 }
 
 void mapping_refresh(struct mapping_space *space, uint32_t page)

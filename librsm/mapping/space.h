@@ -56,7 +56,7 @@ struct mapping_page {
     bool unseen;       /* a change came into it with its twin: it counts at the next load */
     bool two_way;      /* the peer writes what we write: no twin because of many stores */
     bool cut_short;    /* a flush took its twin away, and sent something */
-    bool ahead;        /* as long as RO: it was read with others, one of which was loaded from */
+    uint8_t ahead;     /* as long as RO: read with so many others, one of which was loaded from */
     bool held;         /* it has memory, or may have: it is in the ring of the cache */
     uint8_t renewed;   /* RW: how often it was left so because it had not been changed */
 } __attribute__((aligned(64)));
@@ -74,12 +74,13 @@ struct mapping_stretch {
 
 enum { MAPPING_STREAMS = 4 };
 
-/** Loads that go upward, page after page. */
+/** Loads that go upward or downward, page after page. */
 struct mapping_stream {
     uint32_t from, end;   /* what was read ahead and may still be RO lies in [from, end) */
     uint32_t first, next; /* [first, next) were read last */
     uint32_t window;      /* pages to read at once */
-    uint32_t steps;       /* up to 2 */
+    uint32_t steps;       /* in its direction, up to 2 */
+    bool down;
     uint64_t used;
 };
 
@@ -261,9 +262,11 @@ uint32_t mapping_next_clean(const struct mapping_space *space, uint32_t from, ui
 
 /* ---- cache.c */
 
-/** Pages are about to get memory: others lose theirs if need be. RW pages may become NONE. Returns
- *  how many get it, 1 at least. */
-uint32_t mapping_cache_room(struct mapping_space *space, uint32_t first, uint32_t count);
+/** How many pages can get memory at once, 1 at least. */
+uint32_t mapping_cache_most(const struct mapping_space *space);
+/** So many pages are about to get memory: others lose theirs if need be. RW pages may become
+ *  NONE. */
+void mapping_cache_room(struct mapping_space *space, uint32_t first, uint32_t count);
 /** Whether a page had other contents than these when it lost its memory. */
 bool mapping_cache_differs(const struct mapping_space *space, uint32_t page, const uint8_t *fresh);
 /** What it had then is forgotten. */
@@ -274,12 +277,21 @@ bool mapping_cache_clear(struct mapping_space *space);
 
 /* ---- ahead.c */
 
-/** How many pages to read for a load from @p page, which is NONE: itself and NONE pages behind. */
-uint32_t mapping_ahead(struct mapping_space *space, uint32_t page);
+/** Pages that are read together because the program loads from one of them. */
+struct mapping_readahead {
+    uint32_t first, count;
+    uint32_t wanted; /* that one */
+};
+
+/** What to read for a load from @p page, which is NONE: itself, and NONE pages beside it. */
+struct mapping_readahead mapping_ahead(struct mapping_space *space, uint32_t page);
 /** The pages that were read ahead become NONE. */
 void mapping_ahead_drop(struct mapping_space *space);
-/** The end of the RO pages from @p page on that were read together with others. */
+/** The end of the RO pages from @p page on that were read together. */
 uint32_t mapping_ahead_end(const struct mapping_space *space, uint32_t page);
+/** How long an RO page stays before it is read again, or taken away: microseconds. Those that are
+ *  read together stay longer, because the program needs its time for them. */
+uint64_t mapping_ahead_stay(const struct mapping_space *space, uint32_t page);
 
 /* ---- prefer.c */
 

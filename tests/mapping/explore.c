@@ -495,9 +495,11 @@ static void begin(enum mapping_mode mode, uint32_t cached)
     space->latest = MAPPING_NO_PAGE;
     for (unsigned i = 0; i < MAPPING_STRETCHES; i++)
         space->stretches[i].bytes = &world.stretched[i];
-    for (uint32_t page = 0; page < 2; page++) /* streams that are well under way */
-        space->streams[page] =
-            (struct mapping_stream){.first = page, .next = page, .window = PAGES, .steps = 2};
+    for (uint32_t page = 0; page < PAGES; page++) { /* streams that are well under way */
+        bool down = page == PAGES - 1;
+        space->streams[page] = (struct mapping_stream){
+            .first = page + down, .next = page + down, .window = PAGES, .steps = 2, .down = down};
+    }
     steps = 0;
     if (mode != MAPPING_MIRROR)
         return;

@@ -49,6 +49,8 @@ struct bench {
     uint8_t *buffer; /**< private */
     rsm_localmemory_handle_t registration; /**< of `buffer`; NULL: it was not asked for */
     void *spare;                           /**< a private page, to be exported */
+    void *mapped;                          /**< the data segment, while a mapping is measured */
+    uint8_t contents; /**< of `buffer`, where they have to differ from the last */
     struct partner partner;
     int plain;               /**< with --limit tcp: a TCP connection without librsm; -1: none */
     struct sisci_near sisci; /**< with --api sisci */

@@ -17,16 +17,14 @@ enum {
 #define NS_PER_MS    1e6
 
 const struct gauge *const gauges[GAUGES] = {
-    &gauge_put,           &gauge_get,          &gauge_put_stream,
-    &gauge_get_stream,    &gauge_put64,        &gauge_get64,
-    &gauge_put64_span,    &gauge_get64_span,   &gauge_pingpong,
-    &gauge_barrier,       &gauge_order,        &gauge_post_spin,
-    &gauge_post_sleep,    &gauge_notify_sleep, &gauge_create,
-    &gauge_publish,       &gauge_connect,      &gauge_map,
-    &gauge_setup,         &gauge_sci_memcpy,   &gauge_sci_memcpy_read,
-    &gauge_sci_store,     &gauge_sci_trigger,  &gauge_sci_callback,
-    &gauge_sci_dma,       &gauge_sci_dma_read, &gauge_sci_dma_start,
-    &gauge_sci_dma_queue,
+    &gauge_put,           &gauge_get,           &gauge_put_stream,      &gauge_get_stream,
+    &gauge_put64,         &gauge_get64,         &gauge_put64_span,      &gauge_get64_span,
+    &gauge_pingpong,      &gauge_barrier,       &gauge_order,           &gauge_post_spin,
+    &gauge_post_sleep,    &gauge_notify_sleep,  &gauge_create,          &gauge_publish,
+    &gauge_connect,       &gauge_map,           &gauge_setup,           &gauge_map_load,
+    &gauge_map_store,     &gauge_sci_memcpy,    &gauge_sci_memcpy_read, &gauge_sci_store,
+    &gauge_sci_trigger,   &gauge_sci_callback,  &gauge_sci_dma,         &gauge_sci_dma_read,
+    &gauge_sci_dma_start, &gauge_sci_dma_queue,
 };
 
 unsigned gauge_window(size_t bytes)
@@ -37,6 +35,8 @@ unsigned gauge_window(size_t bytes)
 
 const struct side *gauge_limit(const struct gauge *gauge, const struct options *options)
 {
+    if (gauge->everywhere)
+        return &gauge->limit;
     if (options->limit_tcp)
         return gauge->tcp;
     return options->role == ROLE_BOTH && !options->limit_devices_given ? &gauge->limit : NULL;

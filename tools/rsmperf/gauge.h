@@ -18,18 +18,19 @@ struct side {
 
 struct gauge {
     const char *name;
-    bool sisci;   /**< of --api sisci */
-    bool sized;   /**< measured for each size */
-    size_t bytes; /**< of the others; 0: it has none */
-    bool stream;  /**< bandwidth is what counts */
-    bool span;    /**< as many as of a stream, in a barrier's span: what one of many takes */
-    bool single;  /**< each is timed alone, because something untimed is between them */
+    bool sisci;      /**< of --api sisci */
+    bool sized;      /**< measured for each size */
+    size_t bytes;    /**< of the others; 0: it has none */
+    bool stream;     /**< bandwidth is what counts */
+    bool span;       /**< as many as of a stream, in a barrier's span: what one of many takes */
+    bool single;     /**< each is timed alone, because something untimed is between them */
+    bool everywhere; /**< the limit is RSMAPI's own, wherever the other side is */
     const char *limit_name;
     struct side ours, limit;
     const struct side *tcp; /**< the limit with --limit tcp; NULL: there is none */
 };
 
-enum { GAUGES = 28 };
+enum { GAUGES = 30 };
 extern const struct gauge *const gauges[GAUGES];
 
 /** What is measured beside it in importing processes; NULL: nothing. */

@@ -56,13 +56,13 @@ static int run_get64(struct bench *bench, unsigned batch, double *ns)
 
 /* ------------------------------------------------------------------ within a barrier's span */
 
-static int open_span(struct bench *bench)
+int measure_open_span(struct bench *bench)
 {
     return bench_failed(bench, "rsm_memseg_import_open_barrier",
                         rsm_memseg_import_open_barrier(&bench->data.barrier));
 }
 
-static int close_span(struct bench *bench)
+int measure_close_span(struct bench *bench)
 {
     return bench_failed(bench, "rsm_memseg_import_close_barrier",
                         rsm_memseg_import_close_barrier(&bench->data.barrier));
@@ -87,11 +87,11 @@ static int run_stream(struct bench *bench, unsigned batch, double *ns, run_funct
     double start = clock_ns(), inner;
     int error = RSM_SUCCESS;
     for (unsigned done = 0; done < batch && error == RSM_SUCCESS; done += window) {
-        error = open_span(bench);
+        error = measure_open_span(bench);
         if (error == RSM_SUCCESS)
             error = run(bench, window, &inner);
         if (error == RSM_SUCCESS)
-            error = close_span(bench);
+            error = measure_close_span(bench);
     }
     *ns = clock_ns() - start;
     return error;
@@ -110,10 +110,10 @@ static int run_get_stream(struct bench *bench, unsigned batch, double *ns)
 /* The accesses alone; the closing barrier, which the others pay each time, is not in the time. */
 static int run_span(struct bench *bench, unsigned batch, double *ns, run_function run)
 {
-    int error = open_span(bench);
+    int error = measure_open_span(bench);
     if (error == RSM_SUCCESS)
         error = run(bench, batch, ns);
-    return error == RSM_SUCCESS ? close_span(bench) : error;
+    return error == RSM_SUCCESS ? measure_close_span(bench) : error;
 }
 
 static int run_put64_span(struct bench *bench, unsigned batch, double *ns)
@@ -133,9 +133,9 @@ static int run_barrier(struct bench *bench, unsigned batch, double *ns)
     double start = clock_ns();
     int error = RSM_SUCCESS;
     for (unsigned i = 0; i < batch && error == RSM_SUCCESS; i++) {
-        error = open_span(bench);
+        error = measure_open_span(bench);
         if (error == RSM_SUCCESS)
-            error = close_span(bench);
+            error = measure_close_span(bench);
     }
     *ns = clock_ns() - start;
     return error;

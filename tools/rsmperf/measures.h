@@ -11,6 +11,7 @@ extern const struct gauge gauge_put64_span, gauge_get64_span; /**< within a barr
 extern const struct gauge gauge_barrier, gauge_order;
 extern const struct gauge gauge_pingpong, gauge_post_spin, gauge_post_sleep, gauge_notify_sleep;
 extern const struct gauge gauge_create, gauge_publish, gauge_connect, gauge_map, gauge_setup;
+extern const struct gauge gauge_map_load, gauge_map_store; /**< beside get and put */
 
 /* Of the API of SISCI. */
 extern const struct gauge gauge_sci_memcpy, gauge_sci_memcpy_read; /**< beside put and get */
@@ -30,6 +31,10 @@ int measure_put(struct bench *bench, unsigned batch, double *ns);
 int measure_get(struct bench *bench, unsigned batch, double *ns);
 int measure_copy_out(struct bench *bench, unsigned batch, double *ns);
 int measure_post_sleep(struct bench *bench, unsigned batch, double *ns);
+
+/** Open and close a barrier's span on the data segment. */
+int measure_open_span(struct bench *bench);
+int measure_close_span(struct bench *bench);
 
 /** Let @p ask wake a sleeper, @p batch times. */
 int measure_asleep(struct bench *bench, int (*ask)(struct bench *bench), unsigned batch,

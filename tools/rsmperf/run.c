@@ -271,11 +271,12 @@ static void sum_up(const struct run *run, const struct crew *crew, struct result
     }
     if (!samples_sum(ours, crew->count, &result->ours))
         strcpy(result->failure, "no memory for the samples");
-    if (options->limit_devices_given)
+    if (options->limit_devices_given && !result->gauge->everywhere)
         perftest_limit(options, result);
     else if (gauge_limit(result->gauge, options) != NULL &&
              samples_sum(limits, crew->count, &result->limit))
-        result->limit_name = options->limit_tcp ? "tcp" : result->gauge->limit_name;
+        result->limit_name =
+            options->limit_tcp && !result->gauge->everywhere ? "tcp" : result->gauge->limit_name;
     beside_measure(options, result);
     if (result->gauge->sized)
         result->mb_per_s = (double)result->bytes * crew->count / result->ours.p50 * 1e3;

@@ -2,15 +2,15 @@
 /* What rsmperf shows, and how it refuses what it does not understand. */
 #include "figures.h"
 
-enum { SIZED = 4, FIXED = 15 }; /* operations with and without a choice of sizes */
+enum { SIZED = 6, FIXED = 15 }; /* operations with and without a choice of sizes */
 
 RSMPERF_TEST(test_table)
 {
     static const char *const operations[] = {
-        "put ",   "get ",        "put-stream ", "get-stream ", "put64 ",
-        "get64 ", "barrier ",    "put64-span",  "get64-span ", "pingpong ",
-        "order ", "post-spin ",  "create ",     "publish ",    "connect ",
-        "map ",   "post-sleep ", "setup ",      "notify-sleep"};
+        "put ",         "get ",       "put-stream ", "get-stream ", "put64 ",      "get64 ",
+        "barrier ",     "put64-span", "get64-span ", "pingpong ",   "order ",      "post-spin ",
+        "create ",      "publish ",   "connect ",    "map ",        "post-sleep ", "setup ",
+        "notify-sleep", "map-load ",  "map-store "};
     struct outcome outcome = run(world, "-s 1,8,4K -t 5");
     if (outcome.status != 0)
         fail_msg("%s", outcome.err);
