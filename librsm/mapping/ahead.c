@@ -72,9 +72,9 @@ static bool is_none(const struct mapping_space *space, uint32_t page)
 static struct mapping_readahead pages_of(const struct mapping_space *space,
                                          const struct mapping_stream *stream, uint32_t page)
 {
-    uint32_t most = mapping_cache_most(space), count = 1;
-    most = stream->window < most ? stream->window : most;
-    while (count < most && is_none(space, stream->down ? page - count : page + count))
+    uint32_t max = mapping_cache_max(space), count = 1;
+    max = stream->window < max ? stream->window : max;
+    while (count < max && is_none(space, stream->down ? page - count : page + count))
         count++;
     return (struct mapping_readahead){
         .first = stream->down ? page + 1 - count : page, .count = count, .wanted = page};

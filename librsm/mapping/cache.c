@@ -188,7 +188,7 @@ bool mapping_cache_clear(struct mapping_space *space)
     return true;
 }
 
-uint32_t mapping_cache_most(const struct mapping_space *space)
+uint32_t mapping_cache_max(const struct mapping_space *space)
 {
     uint32_t limit = space->cache.limit;
     return limit == 0 ? space->page_count : limit > 1 ? limit / 2 : 1;

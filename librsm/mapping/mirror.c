@@ -110,7 +110,7 @@ static void merge_page(struct mapping_space *space, uint32_t page, uint8_t *fetc
 
 static bool fetch(struct mapping_space *space, uint32_t first, uint32_t count)
 {
-    return !space->dead && mapping_fetch(space, first, count, space->buffer) == RSM_ST_OK;
+    return !space->dead && mapping_fetch(space, first, count, space->buffer, NULL) == RSM_ST_OK;
 }
 
 /* No view shows the page yet. Without @p fetched its old contents remain. */

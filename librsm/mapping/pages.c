@@ -59,8 +59,9 @@ __attribute__((no_sanitize_thread)) static void update(const struct mapping_spac
 }
 
 /* Fetch pages from the segment. False: they keep their last contents; the barrier reports the
- * error, and the program continues. */
-static bool fetch(struct mapping_space *space, uint32_t first, uint32_t count, uint8_t *into)
+ * error, and the program continues. *snapshot: as for mapping_fetch(). */
+static bool fetch(struct mapping_space *space, uint32_t first, uint32_t count, uint8_t *into,
+                  bool *snapshot)
 {
     uint32_t last = first + count - 1;
     size_t bytes = mapping_page_bytes(space, last);
@@ -68,7 +69,7 @@ static bool fetch(struct mapping_space *space, uint32_t first, uint32_t count, u
         return false;
     if (bytes < space->page_size)
         memset(into + (last - first) * space->page_size + bytes, 0, space->page_size - bytes);
-    return mapping_fetch(space, first, count, into) == RSM_ST_OK;
+    return mapping_fetch(space, first, count, into, snapshot) == RSM_ST_OK;
 }
 
 /* The page has what was fetched. */
@@ -121,7 +122,7 @@ static const uint8_t *fetch_again(struct mapping_space *space, uint32_t first, u
     *agree = false;
     for (unsigned i = 0; i < REREADS && !*agree; i++) {
         last = 1 - last;
-        if (!fetch(space, first, count, half[last]))
+        if (!fetch(space, first, count, half[last], NULL))
             return NULL;
         *agree = memcmp(half[0], half[1], length) == 0;
     }
@@ -170,17 +171,19 @@ static void only_wanted(struct mapping_readahead *pages)
 static const uint8_t *read_together(struct mapping_space *space, struct mapping_readahead *pages,
                                     struct difference *found)
 {
-    bool agree = true;
+    bool together = false;
     uint32_t first = pages->first;
     const uint8_t *fresh = space->buffer;
-    if (!fetch(space, first, pages->count, space->buffer))
+    if (!fetch(space, first, pages->count, space->buffer, &together))
         return NULL;
     *found = compare(space, first, pages->count);
-    if (found->changed || (found->first && pages->count > 1))
-        fresh = fetch_again(space, first, pages->count, &agree);
+    if (!found->changed && (!found->first || pages->count == 1))
+        together = true;
+    if (!together)
+        fresh = fetch_again(space, first, pages->count, &together);
     if (fresh == NULL)
         return NULL;
-    if (!agree && !MAPPING_DEFECT(MAPPING_TORN_RUN))
+    if (!together && !MAPPING_DEFECT(MAPPING_TORN_RUN))
         only_wanted(pages);
     return fresh + (pages->first - first) * space->page_size;
 }
@@ -298,7 +301,7 @@ static bool show_dirty(struct mapping_space *space, uint32_t page)
 {
     struct mapping_page *entry = &space->page[page];
     if (!(MAPPING_DEFECT(MAPPING_STALE_TWIN) && entry->known) &&
-        fetch(space, page, 1, space->buffer)) {
+        fetch(space, page, 1, space->buffer, NULL)) {
         entry->unseen |= has_changed(space, page, space->buffer);
         take(space, page, space->buffer);
     }
@@ -404,10 +407,11 @@ void mapping_store(struct mapping_space *space, uint64_t offset, const void *byt
 static void show_again(struct mapping_space *space, uint32_t page)
 {
     struct mapping_page *entry = &space->page[page];
-    bool agree;
-    if (!fetch(space, page, 1, space->buffer) || changed_words(space, page, space->buffer) == 0)
+    bool whole = false;
+    if (!fetch(space, page, 1, space->buffer, &whole) ||
+        changed_words(space, page, space->buffer) == 0)
         return;
-    const uint8_t *fresh = fetch_again(space, page, 1, &agree);
+    const uint8_t *fresh = whole ? space->buffer : fetch_again(space, page, 1, &whole);
     if (fresh == NULL)
         return;
     unsigned words = changed_words(space, page, fresh);

@@ -263,7 +263,7 @@ uint32_t mapping_next_clean(const struct mapping_space *space, uint32_t from, ui
 /* ---- cache.c */
 
 /** How many pages can get memory at once, 1 at least. */
-uint32_t mapping_cache_most(const struct mapping_space *space);
+uint32_t mapping_cache_max(const struct mapping_space *space);
 /** So many pages are about to get memory: others lose theirs if need be. RW pages may become
  *  NONE. */
 void mapping_cache_room(struct mapping_space *space, uint32_t first, uint32_t count);
@@ -346,9 +346,10 @@ void mapping_flush_older(struct mapping_space *space, uint64_t age_us);
 /** Count a failure of what no call of the program has asked for. */
 void mapping_fail(struct mapping_space *space, enum rsm_status status);
 /** Fetch pages from the segment, own writes to them included. @p into is part of the buffer; all
- * that is being sent from there has been. */
+ * that is being sent from there has been. *snapshot: they are of one moment; NULL: they need not
+ * be. */
 enum rsm_status mapping_fetch(struct mapping_space *space, uint32_t first, uint32_t count,
-                              uint8_t *into);
+                              uint8_t *into, bool *snapshot);
 /** Room for @p length bytes (at most a page) that stays as it is until it has been sent. */
 uint8_t *mapping_buffer(struct mapping_space *space, size_t length);
 /** Send pieces out of the buffer; they may arrive in any order. */

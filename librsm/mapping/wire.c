@@ -43,10 +43,18 @@ static void settle_page(struct mapping_space *space, uint32_t page)
         mapping_settle(space);
 }
 
-enum rsm_status mapping_fetch(struct mapping_space *space, uint32_t first, uint32_t count,
-                              uint8_t *into)
+static enum rsm_status get(const struct mapping_space *space, uint64_t offset, void *into,
+                           size_t length, bool *snapshot)
 {
     const struct rsm_import_ops *ops = space->inner->ops;
+    if (snapshot == NULL || ops->get_snapshot == NULL)
+        return ops->get(space->inner, offset, into, length);
+    return ops->get_snapshot(space->inner, offset, into, length, snapshot);
+}
+
+enum rsm_status mapping_fetch(struct mapping_space *space, uint32_t first, uint32_t count,
+                              uint8_t *into, bool *snapshot)
+{
     for (uint32_t page = first; page < first + count; page++)
         settle_page(space, page);
     if (space->buffer_used > 0 && (space->inner->caps & RSM_CAP_ASYNC))
@@ -54,8 +62,7 @@ enum rsm_status mapping_fetch(struct mapping_space *space, uint32_t first, uint3
     space->buffer_used = 0;
     uint32_t failures = rsm_conn_failures(space->inner);
     size_t length = (count - 1) * space->page_size + mapping_page_bytes(space, first + count - 1);
-    enum rsm_status status =
-        ops->get(space->inner, (uint64_t)first * space->page_size, into, length);
+    enum rsm_status status = get(space, (uint64_t)first * space->page_size, into, length, snapshot);
     mapping_fail(space, status);
     if (status == RSM_ST_OK && (space->inner->caps & RSM_CAP_ASYNC)) {
         mapping_settle(space);

@@ -55,6 +55,13 @@ static enum rsm_status guard_get(struct rsm_conn *conn, uint64_t offset, void *d
     PASS(conn, get(conn, offset, dst, length));
 }
 
+static enum rsm_status guard_get_snapshot(struct rsm_conn *conn, uint64_t offset, void *dst,
+                                          size_t length, bool *snapshot)
+{
+    *snapshot = false;
+    PASS(conn, get_snapshot(conn, offset, dst, length, snapshot));
+}
+
 static enum rsm_status guard_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
                                        unsigned width, size_t count)
 {
@@ -201,6 +208,8 @@ void rsmcore_guard_make(const struct rsm_import_ops *full, struct rsm_import_ops
     guarded->complete = guard_complete;
     if (full->complete_begin != NULL)
         guarded->complete_begin = guard_complete_begin;
+    if (full->get_snapshot != NULL)
+        guarded->get_snapshot = guard_get_snapshot;
     if (full->acquire != NULL)
         guarded->acquire = guard_acquire;
     guarded->health = guard_health;

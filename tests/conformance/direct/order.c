@@ -211,3 +211,51 @@ DIRECT(24, "A get returns what the exporter has stored before", "A get has load-
     }
     succeeds(pid);
 }
+
+/* ---------------------------------------------------------------- reads of one moment */
+
+enum { MOMENT_WORDS = 512, MOMENT_AT = 4096, MOMENT_MS = 400 };
+
+static void say_whether_it_has_get_snapshot(struct importing *self)
+{
+    NEED(self->ops->get_snapshot != NULL);
+}
+
+/* At each moment the first words have a number, and the others the one before. */
+static void get_moments(struct importing *self)
+{
+    uint64_t words[MOMENT_WORDS];
+    bool snapshot, last = false;
+    while (!last) {
+        last = atomic_load(&shared->stop);
+        NEED_OK(self->ops->get_snapshot(self->conn, MOMENT_AT, words, sizeof words, &snapshot));
+        unsigned changes = 0;
+        for (unsigned i = 1; i < MOMENT_WORDS; i++)
+            changes += words[i] != words[i - 1];
+        NEED(!snapshot || changes == 0 ||
+             (changes == 1 && words[0] == words[MOMENT_WORDS - 1] + 1));
+        NEED(!last || words[0] == atomic_load(&shared->words[0]));
+    }
+}
+
+DIRECT(25, "A read that says it is of one moment is",
+       "all bytes are what the segment had at one moment")
+{
+    struct stand *s = stand();
+    uint64_t *words = (uint64_t *)(void *)at(s, MOMENT_AT), number = 0;
+    pid_t pid = honest(s, offered_to(s, READ_WRITE), say_whether_it_has_get_snapshot, NULL);
+    APPLIES_IF(ending_of(pid, PATIENCE_MS) == ENDED_WELL, "the transport has no get_snapshot()");
+    memset(words, 0, MOMENT_WORDS * sizeof *words);
+    atomic_store(&shared->stop, false);
+    atomic_store(&shared->connected, 0);
+    pid = honest(s, offered_to(s, READ_WRITE), get_moments, NULL);
+    reaches(pid, &shared->connected, 1);
+    for (uint64_t end = direct_now_ms() + MOMENT_MS; direct_now_ms() < end;) {
+        number++;
+        for (unsigned i = 0; i < MOMENT_WORDS; i++)
+            __atomic_store_n(&words[i], number, __ATOMIC_RELEASE);
+    }
+    atomic_store(&shared->words[0], number);
+    atomic_store(&shared->stop, true);
+    HOLDS(ending_of(pid, PATIENCE_MS) == ENDED_WELL);
+}

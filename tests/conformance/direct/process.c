@@ -40,6 +40,10 @@ static void get_stale(struct importing *self)
     NEED(ops->health(self->conn) == RSM_ST_STALE);
     NEED(ops->put_complete == NULL ||
          ops->put_complete(self->conn, 0, &word, sizeof word) == RSM_ST_STALE);
+    bool snapshot = true;
+    NEED(ops->get_snapshot == NULL ||
+         (ops->get_snapshot(self->conn, 0, &word, sizeof word, &snapshot) == RSM_ST_STALE &&
+          !snapshot));
     if (ops->complete_begin != NULL)
         ops->complete_begin(self->conn);
     ops->disconnect(self->conn);

@@ -32,10 +32,13 @@ static void read_somehow(struct importing *self)
     uint8_t bytes[RECORD_BYTES] = {0};
     uint64_t word = 0;
     unsigned done;
+    bool snapshot;
     struct rsm_transfer entry = {bytes, 512, sizeof bytes};
     (void)self->ops->get(self->conn, 0, bytes, sizeof bytes);
     (void)self->ops->get_elems(self->conn, 256, &word, 8, 1);
     (void)self->ops->getv(self->conn, &entry, 1, &done);
+    if (self->ops->get_snapshot != NULL)
+        (void)self->ops->get_snapshot(self->conn, 1024, bytes, sizeof bytes, &snapshot);
     for (unsigned i = 0; i < sizeof bytes; i++)
         if (bytes[i] == SEGMENT_BYTE)
             return;

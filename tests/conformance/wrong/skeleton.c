@@ -37,6 +37,7 @@ enum {
     MAPPED,     /* a mapping can be stored to, whatever its rights */
     KEPT,       /* disconnect() keeps a descriptor */
     PILED_UP,   /* revoke() keeps one of the daemon's */
+    MOMENTS,    /* a read that is said to be of one moment is of two */
 };
 
 /* Of the skeleton's own calls. */
@@ -349,6 +350,18 @@ static enum rsm_status get_cached(struct rsm_conn *conn, uint64_t offset, void *
     return status;
 }
 
+static enum rsm_status get_halves(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length,
+                                  bool *snapshot)
+{
+    size_t half = length / 2;
+    enum rsm_status status = skeleton_get(conn, offset, dst, half);
+    usleep(20);
+    *snapshot = true;
+    return status == RSM_ST_OK
+               ? skeleton_get(conn, offset + half, (uint8_t *)dst + half, length - half)
+               : status;
+}
+
 VISIBLE extern const struct rsm_import_ops rsm_transport_import_ops_v1;
 const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     RSM_IMPORT_OPS_HEAD,
@@ -373,6 +386,7 @@ const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     .map = MISTAKE == MAPPED ? map_writable : NULL,
     .unmap = MISTAKE == MAPPED ? unmap : NULL,
     .completions = MISTAKE == IDLE ? &idle_ops : NULL,
+    .get_snapshot = MISTAKE == MOMENTS ? get_halves : NULL,
     .order = skeleton_order,
     .complete = MISTAKE == FENCE ? flush_all : skeleton_complete,
 };

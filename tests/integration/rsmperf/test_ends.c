@@ -40,7 +40,7 @@ RSMPERF_TEST(test_two_commands)
 {
     struct run server = start_server(world);
     struct json_value *root = run_json(world, geteuid(), "-n 1 -s 8,64K -t 5", 0);
-    check_figures(root, 2 * 4 + 15, false);
+    check_figures(root, 2 * 6 + 15, false);
     assert_int_equal(get_number(root, "node"), 2);
     assert_int_equal(get_number(root, "server_node"), 1);
     json_free(root);

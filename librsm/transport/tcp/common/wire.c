@@ -30,8 +30,10 @@ bool tcp_request_is_sound(const struct tcp_frame *frame)
         return (frame->flags & ~TCP_FLAG_SIGNALS) == 0 && frame->status == 0 && frame->width == 0 &&
                frame->length == TCP_TOKEN_BYTES;
     case TCP_PUT:
-    case TCP_GET:
         return plain && frame->width == 0 && frame->length <= TCP_PAYLOAD_MAX;
+    case TCP_GET:
+        return (frame->flags & ~TCP_FLAG_SNAPSHOT) == 0 && frame->status == 0 &&
+               frame->width == 0 && frame->length <= TCP_PAYLOAD_MAX;
     case TCP_PUT_ELEMS:
     case TCP_GET_ELEMS:
         return plain && frame->length <= TCP_PAYLOAD_MAX && has_elements(frame);
@@ -52,8 +54,8 @@ bool tcp_reply_is_sound(const struct tcp_frame *frame)
         return false;
     switch (frame->type) {
     case TCP_DATA:
-        return frame->flags == 0 && frame->length <= TCP_PAYLOAD_MAX && frame->offset == 0 &&
-               (frame->status == RSM_ST_OK || frame->length == 0);
+        return (frame->flags & ~TCP_FLAG_SNAPSHOT) == 0 && frame->length <= TCP_PAYLOAD_MAX &&
+               frame->offset == 0 && (frame->status == RSM_ST_OK || frame->length == 0);
     case TCP_DONE:
         return frame->flags == 0 && frame->length == 0;
     case TCP_SIGNAL:

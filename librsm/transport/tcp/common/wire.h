@@ -33,6 +33,7 @@ enum {
     TCP_TOKEN_BYTES = 32,
     TCP_FRAME_BYTES = 24,
     TCP_PAYLOAD_MAX = 1 << 20,
+    TCP_SNAPSHOT_MAX = 256 * 1024, /**< bytes of a GET of one moment */
     TCP_OFFER_BYTES = 16 + 2 * TCP_TOKEN_BYTES,
 };
 
@@ -53,6 +54,12 @@ enum tcp_frame_type {
 #define TCP_FLAG_COALESCED 0x1u
 /** Of HELLO: this is the stream of the exporter's signals. */
 #define TCP_FLAG_SIGNALS 0x1u
+/** Of GET: the data should be of one moment. Of DATA: it is. */
+#define TCP_FLAG_SNAPSHOT 0x1u
+
+/** In the offset of the DONE that answers HELLO: GETs may have TCP_FLAG_SNAPSHOT. Importers that do
+ *  not know this do not look there. */
+#define TCP_CAN_SNAPSHOT UINT64_C(1)
 
 struct tcp_frame {
     uint8_t type;  /**< enum tcp_frame_type */
@@ -60,7 +67,7 @@ struct tcp_frame {
     uint16_t flags;
     uint32_t length; /**< bytes to move */
     uint64_t offset; /**< in the segment; of HELLO: the grant; of DONE: requests that have failed
-                          so far */
+                          so far, or what the connection can */
     uint32_t id;     /**< of a request that is answered; of HELLO: TCP_WIRE_VERSION */
     uint32_t status; /**< enum rsm_status of DATA and DONE: of the request */
 };

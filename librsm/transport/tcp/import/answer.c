@@ -93,6 +93,8 @@ static bool take_head(struct tcp_conn *conn)
         return take_done(conn, next, &reply);
     if (reply.type != TCP_DATA || (reply.status == RSM_ST_OK && reply.length != next->length))
         return false;
+    if (next->snapshot != NULL)
+        *next->snapshot = (reply.flags & TCP_FLAG_SNAPSHOT) != 0;
     if (reply.status == RSM_ST_OK)
         return true;
     note(next, refused(reply.status));
@@ -198,6 +200,7 @@ enum rsm_status tcp_ask(struct tcp_conn *conn, uint64_t offset, const struct tcp
     }
     const struct tcp_frame frame = {.type = width != 0 ? TCP_GET_ELEMS : TCP_GET,
                                     .width = (uint8_t)width,
+                                    .flags = answer->snapshot != NULL ? TCP_FLAG_SNAPSHOT : 0,
                                     .length = answer->length,
                                     .offset = offset,
                                     .id = ++conn->id};

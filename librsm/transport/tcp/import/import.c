@@ -98,8 +98,8 @@ static enum rsm_status connect_by(struct tcp_port *port, const struct rsm_offer 
     if (status == RSM_ST_OK) {
         conn->grant = blob.grant;
         memcpy(conn->signal_token, blob.token[TCP_STREAM_SIGNALS], sizeof conn->signal_token);
-        status =
-            tcp_stream_open(conn, TCP_STREAM_DATA, blob.token[TCP_STREAM_DATA], &conn->channel);
+        status = tcp_stream_open(conn, TCP_STREAM_DATA, blob.token[TCP_STREAM_DATA], &conn->channel,
+                                 &conn->can);
     }
     explicit_bzero(&blob, sizeof blob);
     return status;
@@ -163,4 +163,5 @@ MODULE_SYMBOL const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     .signals = &tcp_signal_ops,
     .completions = &tcp_completion_ops,
     .complete_begin = tcp_complete_begin,
+    .get_snapshot = tcp_get_snapshot,
 };

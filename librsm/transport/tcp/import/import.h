@@ -83,6 +83,7 @@ struct tcp_answer {
     uint8_t *to;             /**< NULL: of a FLUSH */
     enum rsm_status *status; /**< gets the first failure; NULL: the connection counts it */
     uint32_t *open;          /**< counts those that are to come; NULL: they are not counted */
+    bool *snapshot;          /**< whether the data is of one moment; NULL: it need not be */
     bool mixed;              /**< of a FLUSH: it stands for the connection's own writes, too */
 };
 
@@ -109,6 +110,7 @@ struct tcp_conn {
     bool waits;                        /**< is in it */
     struct tcp_address address;        /**< of rsm-tcpd */
     uint64_t grant;
+    uint64_t can; /**< TCP_CAN_* of rsm-tcpd */
     uint8_t signal_token[TCP_TOKEN_BYTES];
 
     atomic_int broken; /**< enum rsm_status: what every further access gets */
@@ -164,9 +166,10 @@ enum rsm_status tcp_stream_receive(const struct tcp_channel *channel,
 enum rsm_status tcp_stream_await(const struct tcp_channel *channel, int64_t until);
 /** Whether a small frame fits into the socket now. */
 bool tcp_stream_has_room(const struct tcp_channel *channel);
-/** Open a stream of a connection: connect, and show the token. */
+/** Open a stream of a connection: connect, and show the token. *can: TCP_CAN_* of rsm-tcpd. */
 enum rsm_status tcp_stream_open(const struct tcp_conn *conn, enum tcp_stream stream,
-                                const uint8_t token[TCP_TOKEN_BYTES], struct tcp_channel *made);
+                                const uint8_t token[TCP_TOKEN_BYTES], struct tcp_channel *made,
+                                uint64_t *can);
 /** End the stream also where a child has the descriptor. */
 void tcp_stream_close(struct tcp_channel *channel);
 
@@ -248,6 +251,8 @@ enum rsm_status tcp_put_complete(struct rsm_conn *base, uint64_t offset, const v
                                  size_t length);
 enum rsm_status tcp_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
                               unsigned width, size_t count);
+enum rsm_status tcp_get_snapshot(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length,
+                                 bool *snapshot);
 enum rsm_status tcp_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst, unsigned width,
                               size_t count);
 enum rsm_status tcp_putv(struct rsm_conn *base, const struct rsm_transfer *vec, unsigned count,

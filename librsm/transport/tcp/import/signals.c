@@ -22,10 +22,11 @@ static enum rsm_status signals_arm(struct rsm_conn *base)
     struct tcp_conn *conn = tcp_conn_of(base);
     struct epoll_event readable = {.events = EPOLLIN};
     struct tcp_channel channel;
+    uint64_t can;
     if (conn->signal_socket >= 0)
         return RSM_ST_OK;
     enum rsm_status status =
-        tcp_stream_open(conn, TCP_STREAM_SIGNALS, conn->signal_token, &channel);
+        tcp_stream_open(conn, TCP_STREAM_SIGNALS, conn->signal_token, &channel, &can);
     if (status != RSM_ST_OK)
         return status;
     conn->signal_records = channel.records;

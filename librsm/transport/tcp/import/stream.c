@@ -214,7 +214,7 @@ static enum rsm_status show(const struct tcp_conn *conn, const struct tcp_frame 
 }
 
 static enum rsm_status greet(const struct tcp_conn *conn, enum tcp_stream stream,
-                             const uint8_t *token, struct tcp_channel *channel)
+                             const uint8_t *token, struct tcp_channel *channel, uint64_t *can)
 {
     uint8_t reply[TCP_FRAME_BYTES];
     const struct tcp_frame hello = {.type = TCP_HELLO,
@@ -231,11 +231,13 @@ static enum rsm_status greet(const struct tcp_conn *conn, enum tcp_stream stream
     struct tcp_frame done = tcp_frame_decode(reply);
     if (!tcp_reply_is_sound(&done) || done.type != TCP_DONE)
         return RSM_ST_PROTOCOL;
+    *can = done.offset;
     return (enum rsm_status)done.status;
 }
 
 enum rsm_status tcp_stream_open(const struct tcp_conn *conn, enum tcp_stream stream,
-                                const uint8_t token[TCP_TOKEN_BYTES], struct tcp_channel *made)
+                                const uint8_t token[TCP_TOKEN_BYTES], struct tcp_channel *made,
+                                uint64_t *can)
 {
     struct tcp_channel channel = {
         .socket = rsmcore_fd_place(
@@ -245,7 +247,7 @@ enum rsm_status tcp_stream_open(const struct tcp_conn *conn, enum tcp_stream str
     tcp_socket_set(channel.socket, conn->options->timeout_ms);
     enum rsm_status status = connect_to(channel.socket, &conn->address, conn->options->timeout_ms);
     if (status == RSM_ST_OK)
-        status = greet(conn, stream, token, &channel);
+        status = greet(conn, stream, token, &channel, can);
     if (status != RSM_ST_OK) {
         tcp_stream_close(&channel);
         return status;

@@ -181,15 +181,24 @@ enum rsm_status tcp_post(struct rsm_conn *base, bool coalesce)
 
 /* ------------------------------------------------------------------ reads */
 
+/* How reads are done: in single accesses of `width` bytes, or 0; and `snapshot` of struct
+ * tcp_answer. */
+struct how {
+    unsigned width;
+    bool *snapshot;
+};
+
 static enum rsm_status read_bytes(struct tcp_conn *conn, const struct rsm_transfer *wanted,
-                                  unsigned width, enum rsm_status *refused)
+                                  const struct how *how, enum rsm_status *refused)
 {
     enum rsm_status status = RSM_ST_OK;
     for (size_t done = 0; done < wanted->length && status == RSM_ST_OK;) {
         size_t left = wanted->length - done, part = left < TCP_PAYLOAD_MAX ? left : TCP_PAYLOAD_MAX;
-        const struct tcp_answer answer = {
-            .length = (uint32_t)part, .to = (uint8_t *)wanted->local + done, .status = refused};
-        status = tcp_ask(conn, wanted->remote + done, &answer, width);
+        const struct tcp_answer answer = {.length = (uint32_t)part,
+                                          .to = (uint8_t *)wanted->local + done,
+                                          .status = refused,
+                                          .snapshot = how->snapshot};
+        status = tcp_ask(conn, wanted->remote + done, &answer, how->width);
         done += part;
     }
     return status;
@@ -197,13 +206,13 @@ static enum rsm_status read_bytes(struct tcp_conn *conn, const struct rsm_transf
 
 /* All answers are taken also behind one that says no, so that the stream goes on. */
 static enum rsm_status read_all(struct tcp_conn *conn, const struct rsm_transfer *vec,
-                                unsigned count, unsigned width)
+                                unsigned count, const struct how *how)
 {
     enum rsm_status refused = RSM_ST_OK;
     int cancellable = tcp_enter(conn);
     enum rsm_status status = tcp_state(conn);
     for (unsigned i = 0; i < count && status == RSM_ST_OK; i++)
-        status = read_bytes(conn, &vec[i], width, &refused);
+        status = read_bytes(conn, &vec[i], how, &refused);
     if (status == RSM_ST_OK)
         status = tcp_settle(conn);
     tcp_leave(conn, cancellable);
@@ -213,7 +222,17 @@ static enum rsm_status read_all(struct tcp_conn *conn, const struct rsm_transfer
 enum rsm_status tcp_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
 {
     const struct rsm_transfer wanted = {dst, offset, length};
-    return read_all(tcp_conn_of(conn), &wanted, 1, 0);
+    return read_all(tcp_conn_of(conn), &wanted, 1, &(struct how){.width = 0});
+}
+
+enum rsm_status tcp_get_snapshot(struct rsm_conn *base, uint64_t offset, void *dst, size_t length,
+                                 bool *snapshot)
+{
+    struct tcp_conn *conn = tcp_conn_of(base);
+    const struct rsm_transfer wanted = {dst, offset, length};
+    bool can = (conn->can & TCP_CAN_SNAPSHOT) != 0 && length <= TCP_SNAPSHOT_MAX;
+    *snapshot = false;
+    return read_all(conn, &wanted, 1, &(struct how){.snapshot = can ? snapshot : NULL});
 }
 
 enum rsm_status tcp_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst, unsigned width,
@@ -222,13 +241,13 @@ enum rsm_status tcp_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst,
     const struct rsm_transfer wanted = {dst, offset, width * count};
     if (width != 1 && width != 2 && width != 4 && width != 8)
         return RSM_ST_INVALID;
-    return read_all(tcp_conn_of(conn), &wanted, 1, width);
+    return read_all(tcp_conn_of(conn), &wanted, 1, &(struct how){.width = width});
 }
 
 enum rsm_status tcp_getv(struct rsm_conn *conn, const struct rsm_transfer *vec, unsigned count,
                          unsigned *done)
 {
-    enum rsm_status status = read_all(tcp_conn_of(conn), vec, count, 0);
+    enum rsm_status status = read_all(tcp_conn_of(conn), vec, count, &(struct how){.width = 0});
     *done = status == RSM_ST_OK ? count : 0;
     return status;
 }

@@ -84,6 +84,7 @@ void tcp_server_end(struct tcp_server *server)
         tcp_link_end(server, server->strangers);
     while (server->grants != NULL)
         free_grant(server, server->grants);
+    tcp_snapshots_end(server);
     free(server->revoked);
     server->revoked = NULL;
 }

@@ -43,6 +43,7 @@ void tcp_link_end(struct tcp_server *server, struct tcp_link *link)
         if (server->events[i].data.ptr == link)
             server->events[i].data.ptr = NULL;
     close_stream(link->channel.socket);
+    tcp_snapshot_release(link);
     tcp_handshake_free(link->handshake);
     tcp_records_free(link->channel.records);
     free(link);

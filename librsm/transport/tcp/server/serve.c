@@ -61,6 +61,14 @@ static void answer(struct tcp_link *link, const struct tcp_frame *frame)
     link->out_end += TCP_FRAME_BYTES;
 }
 
+/* That of a HELLO says what the connection can. */
+static void answer_hello(struct tcp_link *link)
+{
+    const struct tcp_frame frame = {
+        .type = TCP_DONE, .offset = link->stream == TCP_STREAM_DATA ? TCP_CAN_SNAPSHOT : 0};
+    answer(link, &frame);
+}
+
 static void answer_done(struct tcp_link *link, uint32_t id, enum rsm_status status)
 {
     const struct tcp_frame frame = {
@@ -98,6 +106,8 @@ static enum tcp_progress send_output(struct tcp_link *link, int64_t *budget)
     if (link->out_length > 0) {
         link->out_data += (uint32_t)sent - of_head;
         link->out_length -= (uint32_t)sent - of_head;
+        if (link->out_length == 0)
+            tcp_snapshot_release(link);
     }
     if (link->out_start == link->out_end) /* `out` is used from its beginning again */
         link->out_start = link->out_end = 0;
@@ -197,10 +207,22 @@ static void begin_write(struct tcp_link *link)
     rsm_fence_full(); /* behind what was written before */
 }
 
-static void begin_read(struct tcp_link *link)
+/* To copy takes its time, too. */
+static bool take_snapshot(struct tcp_server *server, struct tcp_link *link, int64_t *budget)
+{
+    if ((link->frame.flags & TCP_FLAG_SNAPSHOT) == 0 ||
+        !tcp_snapshot_take(server, link, link->out_data, link->frame.length))
+        return false;
+    link->out_data = (const uint8_t *)link->snapshot->words;
+    *budget -= link->frame.length;
+    return true;
+}
+
+static void begin_read(struct tcp_server *server, struct tcp_link *link, int64_t *budget)
 {
     enum rsm_status status = check(link, RSM_RIGHT_READ);
     struct tcp_frame reply = {.type = TCP_DATA, .id = link->frame.id, .status = status};
+    rsm_fence_full(); /* the memory is read behind the request's arrival */
     if (status == RSM_ST_OK) {
         reply.length = link->frame.length;
         link->out_data = link->grant->base + link->frame.offset;
@@ -208,8 +230,9 @@ static void begin_read(struct tcp_link *link)
             link->out_length = link->frame.length;
         else
             link->out_elems = link->frame.length;
+        if (take_snapshot(server, link, budget))
+            reply.flags = TCP_FLAG_SNAPSHOT;
     }
-    rsm_fence_full(); /* the memory is read behind the request's arrival */
     answer(link, &reply);
 }
 
@@ -224,7 +247,8 @@ static void take_signal(struct tcp_server *server, struct tcp_link *link)
     tcp_grant_note(server, link->grant);
 }
 
-static enum tcp_progress begin_request(struct tcp_server *server, struct tcp_link *link)
+static enum tcp_progress begin_request(struct tcp_server *server, struct tcp_link *link,
+                                       int64_t *budget)
 {
     switch (link->frame.type) {
     case TCP_PUT:
@@ -233,7 +257,7 @@ static enum tcp_progress begin_request(struct tcp_server *server, struct tcp_lin
         return TCP_GOES_ON;
     case TCP_GET:
     case TCP_GET_ELEMS:
-        begin_read(link);
+        begin_read(server, link, budget);
         return TCP_GOES_ON;
     case TCP_SIGNAL:
         take_signal(server, link);
@@ -262,7 +286,7 @@ static enum tcp_progress let_in(struct tcp_server *server, struct tcp_link *link
         grant->listens = true;
         tcp_grant_note(server, grant);
     }
-    answer_done(link, 0, RSM_ST_OK);
+    answer_hello(link);
     return TCP_GOES_ON;
 }
 
@@ -308,7 +332,7 @@ static enum tcp_progress next_request(struct tcp_server *server, struct tcp_link
     if (link->grant == NULL)
         return admit(server, link);
     if (link->stream == TCP_STREAM_DATA)
-        return begin_request(server, link);
+        return begin_request(server, link, budget);
     if (link->frame.type != TCP_TAKEN)
         return TCP_ENDS;
     link->grant->taken = true;

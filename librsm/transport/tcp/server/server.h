@@ -32,10 +32,17 @@ enum {
     TCP_TURN_ALONE = 1024 * 1024, /**< while no other connection has anything to do */
     TCP_FRAME_COST = 256,         /**< bytes of a turn that a frame without payload takes */
     TCP_EVENTS = 64,
+    TCP_SNAPSHOTS = 8, /**< that wait to be sent, of all connections */
 };
 
 struct tcp_grant;
 struct tcp_source;
+
+/** A copy of memory of one moment. */
+struct tcp_snapshot {
+    uint64_t *words; /**< TCP_SNAPSHOT_MAX bytes, from its first use on */
+    bool used;
+};
 
 /** A TCP connection. */
 struct tcp_link {
@@ -63,9 +70,10 @@ struct tcp_link {
 
     _Alignas(8) uint8_t out[TCP_OUT_BYTES];
     uint32_t out_start, out_end;
-    const uint8_t *out_data; /**< in the segment, sent behind `out` */
+    const uint8_t *out_data; /**< in the segment or the snapshot, sent behind `out` */
     uint32_t out_length;
     uint32_t out_elems; /**< bytes that go through `out`, behind it, element by element */
+    struct tcp_snapshot *snapshot; /**< until it has been sent; or NULL */
 };
 
 /** What one importer may do. */
@@ -105,9 +113,10 @@ struct tcp_server {
     struct epoll_event events[TCP_EVENTS]; /**< those of links that have ended have no pointer */
     int event_count;
     int64_t turn_bytes; /**< of this round's turns */
-    bool report_waits;  /**< waits until rsmd reads */
-    bool reported;      /**< something, in this turn */
-    uint64_t *revoked;  /**< answers that wait to be sent */
+    struct tcp_snapshot snapshots[TCP_SNAPSHOTS];
+    bool report_waits; /**< waits until rsmd reads */
+    bool reported;     /**< something, in this turn */
+    uint64_t *revoked; /**< answers that wait to be sent */
     unsigned revoked_count, revoked_room;
 };
 
@@ -173,6 +182,16 @@ static inline enum tcp_stream tcp_stream_of(const struct tcp_frame *hello)
  *  used. */
 enum tcp_progress tcp_link_shake_hands(struct tcp_server *server, struct tcp_link *link,
                                        struct tcp_grant **grant, enum tcp_stream *stream);
+
+/* ------------------------------------------------------------------ snapshot.c */
+
+/** Copy a range as it is at one moment. False: it changes all the time, is empty or too long, is
+ *  not of aligned words, or others have all the room. */
+bool tcp_snapshot_take(struct tcp_server *server, struct tcp_link *link, const uint8_t *from,
+                       uint32_t length);
+/** It has been sent, or will not be. There may be none. */
+void tcp_snapshot_release(struct tcp_link *link);
+void tcp_snapshots_end(struct tcp_server *server);
 
 /* ------------------------------------------------------------------ serve.c */
 

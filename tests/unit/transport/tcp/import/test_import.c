@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "cases.h"
 #include "transport/entry.h"
-#include "transport/tcp/common/wire.h"
+#include "transport/tcp/import/import.h"
 
 #define NODE   (&rsm_transport_node_ops_v1)
 #define IMPORT (&rsm_transport_import_ops_v1)
@@ -156,6 +156,34 @@ static void all_sizes_arrive(void **state)
     end(&world);
 }
 
+/* A read of one moment, where rsm-tcpd says that it can and where it does not say so. */
+static void reads_of_one_moment(void **state)
+{
+    static uint8_t back[2 * TCP_SNAPSHOT_MAX];
+    (void)state;
+    for (unsigned encrypted = 0; encrypted < 2; encrypted++) {
+        struct world world;
+        begin(&world, encrypted ? SERVER ",encrypt=tls" : SERVER, "");
+        assert_int_equal(join(&world), RSM_ST_OK);
+        for (size_t i = 0; i < sizeof back; i++)
+            world.segment[i] = (uint8_t)(i * 11 + i / 255);
+        for (size_t length = 8; length <= sizeof back; length *= 2) {
+            bool snapshot = length > TCP_SNAPSHOT_MAX;
+            memset(back, 0, sizeof back);
+            assert_int_equal(IMPORT->get_snapshot(world.conn, 0, back, length, &snapshot),
+                             RSM_ST_OK);
+            assert_memory_equal(back, world.segment, length);
+            assert_int_equal(snapshot, length <= TCP_SNAPSHOT_MAX);
+        }
+        tcp_conn_of(world.conn)->can = 0;
+        bool snapshot = true;
+        assert_int_equal(IMPORT->get_snapshot(world.conn, 8, back, 64, &snapshot), RSM_ST_OK);
+        assert_memory_equal(back, world.segment + 8, 64);
+        assert_false(snapshot);
+        end(&world);
+    }
+}
+
 /* ------------------------------------------------------------------ who encrypts with whom */
 
 static void an_importer_can_insist(void **state)
@@ -262,6 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_wire_shows_nothing),
         cmocka_unit_test(all_sizes_arrive),
+        cmocka_unit_test(reads_of_one_moment),
         cmocka_unit_test(an_importer_can_insist),
         cmocka_unit_test(an_exporter_can_insist),
         cmocka_unit_test(no_offer_leads_to_plain_text),

@@ -133,6 +133,8 @@ static void frames_that_make_no_sense_end_the_connection(void **state)
         {.type = TCP_PUT, .length = 8, .width = 8},
         {.type = TCP_PUT, .length = 8, .flags = 1},
         {.type = TCP_GET, .length = 8, .status = 1},
+        {.type = TCP_GET, .length = 8, .flags = 2},
+        {.type = TCP_GET_ELEMS, .length = 8, .width = 8, .flags = 1},
         {.type = TCP_PUT_ELEMS, .length = 8, .width = 3},
         {.type = TCP_PUT_ELEMS, .length = 7, .width = 4},
         {.type = TCP_GET_ELEMS, .length = 8, .width = 8, .offset = 4},
