@@ -477,8 +477,8 @@ struct rsm_import_ops {
     /* a read of one moment: optional; NULL: there is none */
 
     /** The same as get(). *snapshot becomes true if all bytes are what the segment had at one
-     *  moment between the call and its return, false if they may be of several: because they change
-     *  all the time, or for any other reason. The mapping engine reads pages by this, which it would
+     *  moment between the call and its return; false if they may be of several, because they change
+     *  all the time or for any other reason. The mapping engine reads pages by this, which it would
      *  else get twice and compare. */
     enum rsm_status (*get_snapshot)(struct rsm_conn *conn, uint64_t offset, void *dst,
                                     size_t length, bool *snapshot);

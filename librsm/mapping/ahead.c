@@ -7,6 +7,7 @@
 enum {
     PAGES_AT_ONCE = MAPPING_BUFFER_PAGES / 2, /* the other half is for the second read */
     GROWTH = 4,
+    LONG_US = 1000, /* other faults of the mapping wait for a read */
 };
 
 static bool goes_on(const struct mapping_stream *stream, uint32_t page)
@@ -48,17 +49,19 @@ static struct mapping_stream *stream_at(struct mapping_space *space, uint32_t pa
 static void adapt(struct mapping_stream *stream, uint32_t page)
 {
     bool down = page < stream->first, back = !down && page < stream->next;
+    uint32_t limit = stream->limit != 0 ? stream->limit : PAGES_AT_ONCE;
     if (back) {
         stream->window /= 2;
     } else if (down != stream->down) {
         stream->down = down;
         stream->window = stream->steps = 1;
     } else if (stream->steps > 1) {
-        stream->window =
-            stream->window < PAGES_AT_ONCE / GROWTH ? stream->window * GROWTH : PAGES_AT_ONCE;
+        stream->window *= GROWTH;
     }
     if (stream->window == 0)
         stream->window = 1;
+    if (stream->window > limit)
+        stream->window = limit;
     if (stream->steps < 2)
         stream->steps++;
 }
@@ -99,6 +102,15 @@ struct mapping_readahead mapping_ahead(struct mapping_space *space, uint32_t pag
     if (pages.count > 1)
         remember(stream);
     return pages;
+}
+
+void mapping_ahead_took(struct mapping_space *space, uint64_t us)
+{
+    for (unsigned i = 0; i < MAPPING_STREAMS && us > LONG_US; i++) {
+        struct mapping_stream *stream = &space->streams[i];
+        if (stream->used == space->stream_turn && stream->next - stream->first > 1)
+            stream->limit = (stream->next - stream->first) / 2;
+    }
 }
 
 void mapping_ahead_drop(struct mapping_space *space)

@@ -285,8 +285,10 @@ bool mapping_load(struct mapping_space *space, uint32_t page)
         return false;
     struct mapping_readahead pages = mapping_ahead(space, page);
     mapping_cache_room(space, pages.first, pages.count);
+    uint64_t start = space->now();
     begin_reading(space);
     bring(space, &pages);
+    mapping_ahead_took(space, space->now() - start);
     bool shown = show_clean(space, &pages);
     end_reading(space);
     if (!shown)

@@ -79,6 +79,7 @@ struct mapping_stream {
     uint32_t from, end;   /* what was read ahead and may still be RO lies in [from, end) */
     uint32_t first, next; /* [first, next) were read last */
     uint32_t window;      /* pages to read at once */
+    uint32_t limit;       /* more take too long to read; 0: that has not been seen */
     uint32_t steps;       /* in its direction, up to 2 */
     bool down;
     uint64_t used;
@@ -168,7 +169,7 @@ struct mapping_space {
     _Atomic uint64_t evicted; /* pages that have lost their memory to others; the same */
 };
 
-#define MAPPING_BUFFER_PAGES 128u
+#define MAPPING_BUFFER_PAGES 256u
 
 /**
  * What the caller has stored to or loaded from a view comes before what it loads next.
@@ -285,6 +286,8 @@ struct mapping_readahead {
 
 /** What to read for a load from @p page, which is NONE: itself, and NONE pages beside it. */
 struct mapping_readahead mapping_ahead(struct mapping_space *space, uint32_t page);
+/** So long it took to read the pages that were asked for last: microseconds. */
+void mapping_ahead_took(struct mapping_space *space, uint64_t us);
 /** The pages that were read ahead become NONE. */
 void mapping_ahead_drop(struct mapping_space *space);
 /** The end of the RO pages from @p page on that were read together. */

@@ -11,6 +11,7 @@ uint64_t time_us;
 enum rsm_status answer;
 unsigned reads;
 uint64_t bytes_read;
+unsigned read_us;
 
 static _Alignas(64) uint8_t twins[sizeof remote];
 static _Alignas(64) uint8_t buffer[(MAPPING_BUFFER_PAGES + 1) * PAGE_BYTES];
@@ -42,6 +43,7 @@ static enum rsm_status get(struct rsm_conn *conn, uint64_t offset, void *dst, si
 {
     reads++;
     bytes_read += length;
+    time_us += read_us * length / PAGE_BYTES;
     memcpy(dst, remote + offset, length);
     return RSM_ST_OK;
 }
@@ -96,6 +98,7 @@ int memory_space_begin(void **state)
     answer = RSM_ST_OK;
     reads = 0;
     bytes_read = 0;
+    read_us = 0;
     space = (struct mapping_space){.inner = &fabric,
                                    .size = sizeof remote,
                                    .page_size = PAGE_BYTES,

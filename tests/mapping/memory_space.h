@@ -9,7 +9,7 @@
 #include "cases.h"
 #include "mapping/space.h"
 
-enum { PAGES = 256, PAGE_BYTES = 4096 };
+enum { PAGES = 512, PAGE_BYTES = 4096 };
 
 extern struct mapping_space space;
 extern struct mapping_page pages[PAGES];
@@ -19,6 +19,7 @@ extern uint64_t time_us;
 extern enum rsm_status answer; /**< of puts */
 extern unsigned reads;         /**< how many there were */
 extern uint64_t bytes_read;
+extern unsigned read_us; /**< that a page takes */
 
 int memory_space_begin(void **state);
 int memory_space_end(void **state);

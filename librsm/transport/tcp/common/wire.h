@@ -33,7 +33,7 @@ enum {
     TCP_TOKEN_BYTES = 32,
     TCP_FRAME_BYTES = 24,
     TCP_PAYLOAD_MAX = 1 << 20,
-    TCP_SNAPSHOT_MAX = 256 * 1024, /**< bytes of a GET of one moment */
+    TCP_SNAPSHOT_MAX = 512 * 1024, /**< bytes of a GET of one moment */
     TCP_OFFER_BYTES = 16 + 2 * TCP_TOKEN_BYTES,
 };
 
