@@ -104,13 +104,21 @@ struct mapping_readahead mapping_ahead(struct mapping_space *space, uint32_t pag
     return pages;
 }
 
+/* What took long may have been the machine, not the fabric: the limit rises again. */
+static void set_limit(struct mapping_stream *stream, uint64_t us)
+{
+    uint32_t count = stream->next - stream->first;
+    if (us > LONG_US && count > 1)
+        stream->limit = count / 2;
+    else if (us < LONG_US / GROWTH)
+        stream->limit = stream->limit < PAGES_AT_ONCE ? stream->limit * 2 : 0;
+}
+
 void mapping_ahead_took(struct mapping_space *space, uint64_t us)
 {
-    for (unsigned i = 0; i < MAPPING_STREAMS && us > LONG_US; i++) {
-        struct mapping_stream *stream = &space->streams[i];
-        if (stream->used == space->stream_turn && stream->next - stream->first > 1)
-            stream->limit = (stream->next - stream->first) / 2;
-    }
+    for (unsigned i = 0; i < MAPPING_STREAMS; i++)
+        if (space->streams[i].used == space->stream_turn)
+            set_limit(&space->streams[i], us);
 }
 
 void mapping_ahead_drop(struct mapping_space *space)
