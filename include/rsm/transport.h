@@ -309,11 +309,11 @@ struct rsm_completion_ops {
 
 /*
  * Software mappings: if a transport without RSM_CAP_MAP declares RSM_CAP_FAULT_SAFE, the mapping
- * engine maps its segments. The engine calls the transfers, order, complete and health from a
- * handler of SIGSEGV and from threads of its own, with all signals blocked, and passes memory of
- * its own, which never faults. The handler runs wherever an instruction of the program has accessed
- * a mapping; the thread may then hold any lock of the program and of the C library. What is needed
- * is that these operations
+ * engine maps its segments. The engine calls the transfers, get_snapshot, order, complete and
+ * health from a handler of SIGSEGV and from threads of its own, with all signals blocked, and
+ * passes memory of its own, which never faults. The handler runs wherever an instruction of the
+ * program has accessed a mapping; the thread may then hold any lock of the program and of the C
+ * library. What is needed is that these operations
  *  - hold no lock and nothing else that a transfer of another connection waits for while they
  *    access memory that the program gave them: that access may fault, and what serves the fault may
  *    transfer over another connection of the port. (Mappings of the engine are no such memory: the
