@@ -207,17 +207,6 @@ static void begin_write(struct tcp_link *link)
     rsm_fence_full(); /* behind what was written before */
 }
 
-/* To copy takes its time, too. */
-static bool take_snapshot(struct tcp_server *server, struct tcp_link *link, int64_t *budget)
-{
-    if ((link->frame.flags & TCP_FLAG_SNAPSHOT) == 0 ||
-        !tcp_snapshot_take(server, link, link->out_data, link->frame.length))
-        return false;
-    link->out_data = (const uint8_t *)link->snapshot->words;
-    *budget -= link->frame.length;
-    return true;
-}
-
 static void begin_read(struct tcp_server *server, struct tcp_link *link, int64_t *budget)
 {
     enum rsm_status status = check(link, RSM_RIGHT_READ);
@@ -230,7 +219,8 @@ static void begin_read(struct tcp_server *server, struct tcp_link *link, int64_t
             link->out_length = link->frame.length;
         else
             link->out_elems = link->frame.length;
-        if (take_snapshot(server, link, budget))
+        if ((link->frame.flags & TCP_FLAG_SNAPSHOT) != 0 &&
+            tcp_snapshot_take(server, link, link->frame.length, budget))
             reply.flags = TCP_FLAG_SNAPSHOT;
     }
     answer(link, &reply);

@@ -32,7 +32,8 @@ enum {
     TCP_TURN_ALONE = 1024 * 1024, /**< while no other connection has anything to do */
     TCP_FRAME_COST = 256,         /**< bytes of a turn that a frame without payload takes */
     TCP_EVENTS = 64,
-    TCP_SNAPSHOTS = 8, /**< that wait to be sent, of all connections */
+    TCP_SNAPSHOTS = 8,      /**< that wait to be sent, of all connections */
+    TCP_SNAPSHOTS_USER = 2, /**< of one user of a node */
 };
 
 struct tcp_grant;
@@ -40,8 +41,8 @@ struct tcp_source;
 
 /** A copy of memory of one moment. */
 struct tcp_snapshot {
-    uint64_t *words; /**< TCP_SNAPSHOT_MAX bytes, from its first use on */
-    bool used;
+    uint64_t *words;               /**< TCP_SNAPSHOT_MAX bytes, from its first use on */
+    const struct tcp_grant *grant; /**< whose it is, until it has been sent; NULL: it is free */
 };
 
 /** A TCP connection. */
@@ -185,10 +186,11 @@ enum tcp_progress tcp_link_shake_hands(struct tcp_server *server, struct tcp_lin
 
 /* ------------------------------------------------------------------ snapshot.c */
 
-/** Copy a range as it is at one moment. False: it changes all the time, is empty or too long, is
- *  not of aligned words, or others have all the room. */
-bool tcp_snapshot_take(struct tcp_server *server, struct tcp_link *link, const uint8_t *from,
-                       uint32_t length);
+/** Copy what the link is about to send as it is at one moment; each try takes @p length of the
+ *  budget. False: it changes until that is used up, is empty or too long, is not of aligned words,
+ *  or there is no room for this user. */
+bool tcp_snapshot_take(struct tcp_server *server, struct tcp_link *link, uint32_t length,
+                       int64_t *budget);
 /** It has been sent, or will not be. There may be none. */
 void tcp_snapshot_release(struct tcp_link *link);
 void tcp_snapshots_end(struct tcp_server *server);

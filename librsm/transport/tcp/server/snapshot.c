@@ -25,41 +25,52 @@ RACES_BY_DESIGN static bool is_copy(const uint64_t *of, const volatile uint64_t 
     return differs == 0;
 }
 
-static struct tcp_snapshot *unused(struct tcp_server *server)
+/* A free one, if this user has not got his share. */
+static struct tcp_snapshot *unused(struct tcp_server *server, const struct tcp_grant *grant)
 {
+    struct tcp_snapshot *found = NULL;
+    unsigned same = 0;
     for (struct tcp_snapshot *it = server->snapshots; it < server->snapshots + TCP_SNAPSHOTS; it++)
-        if (!it->used) {
-            if (it->words == NULL)
-                it->words = malloc(TCP_SNAPSHOT_MAX);
-            return it->words != NULL ? it : NULL;
-        }
-    return NULL;
+        if (it->grant == NULL)
+            found = it;
+        else
+            same += it->grant->node == grant->node && it->grant->uid == grant->uid;
+    if (found == NULL || same >= TCP_SNAPSHOTS_USER)
+        return NULL;
+    if (found->words == NULL)
+        found->words = malloc(TCP_SNAPSHOT_MAX);
+    return found->words != NULL ? found : NULL;
 }
 
-bool tcp_snapshot_take(struct tcp_server *server, struct tcp_link *link, const uint8_t *from,
-                       uint32_t length)
+bool tcp_snapshot_take(struct tcp_server *server, struct tcp_link *link, uint32_t length,
+                       int64_t *budget)
 {
-    const volatile uint64_t *memory = (const volatile uint64_t *)(const volatile void *)from;
+    const volatile uint64_t *memory =
+        (const volatile uint64_t *)(const volatile void *)link->out_data;
     uint32_t words = length / sizeof *memory;
-    struct tcp_snapshot *made = unused(server);
-    if (made == NULL || length == 0 || (uintptr_t)from % sizeof *memory != 0 ||
-        length % sizeof *memory != 0 || length > TCP_SNAPSHOT_MAX)
+    bool whole = false;
+    if (length == 0 || length > TCP_SNAPSHOT_MAX || length % sizeof *memory != 0 ||
+        (uintptr_t)link->out_data % sizeof *memory != 0)
         return false;
-    for (unsigned i = 0; i < TRIES && !made->used; i++) {
+    struct tcp_snapshot *made = unused(server, link->grant);
+    for (unsigned i = 0; made != NULL && !whole && i<TRIES && * budget> 0; i++) {
         copy(made->words, memory, words);
         rsm_fence_full();
-        made->used = is_copy(made->words, memory, words);
+        whole = is_copy(made->words, memory, words);
+        *budget -= length;
     }
-    if (!made->used)
+    if (!whole)
         return false;
+    made->grant = link->grant;
     link->snapshot = made;
+    link->out_data = (const uint8_t *)made->words;
     return true;
 }
 
 void tcp_snapshot_release(struct tcp_link *link)
 {
     if (link->snapshot != NULL)
-        link->snapshot->used = false;
+        link->snapshot->grant = NULL;
     link->snapshot = NULL;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads of one moment, beside a thread that stores all the time, and where there is no room for them. */
+/* Reads of one moment, beside a thread that stores all the time, and where there is no room for
+ * them. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -30,7 +31,7 @@ static unsigned used(const struct bed *bed)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < TCP_SNAPSHOTS; i++)
-        count += bed->server.snapshots[i].used;
+        count += bed->server.snapshots[i].grant != NULL;
     return count;
 }
 
@@ -106,18 +107,47 @@ static void others_may_have_all_the_room(void **state)
 {
     struct bed *bed = *state;
     static uint64_t back[WORDS];
+    const struct tcp_grant others = {.node = 9};
     int fd = connect_to(bed, 1);
     memset(bed->segment, 9, BED_BYTES);
     for (unsigned i = 0; i < TCP_SNAPSHOTS; i++)
-        bed->server.snapshots[i].used = true;
+        bed->server.snapshots[i].grant = &others;
     bed_send(fd, get, NULL, 0);
     struct tcp_frame data = bed_reply(bed, fd, back);
     assert_true(data.type == TCP_DATA && data.flags == 0);
     assert_memory_equal(back, bed->segment, BED_BYTES);
-    bed->server.snapshots[3].used = false;
+    bed->server.snapshots[3].grant = NULL;
     bed_send(fd, get, NULL, 0);
     assert_int_equal(bed_reply(bed, fd, back).flags, TCP_FLAG_SNAPSHOT);
     assert_int_equal(used(bed), TCP_SNAPSHOTS - 1);
+    for (unsigned i = 0; i < TCP_SNAPSHOTS; i++)
+        bed->server.snapshots[i].grant = NULL;
+    close(fd);
+}
+
+/* Who does not read what he has asked for keeps others from nothing. */
+static void a_user_has_his_share(void **state)
+{
+    struct bed *bed = *state;
+    enum { MANY = 1000 };
+    static uint64_t back[WORDS];
+    int idle[TCP_SNAPSHOTS_USER], fd = connect_to(bed, 10);
+    for (unsigned i = 0; i < TCP_SNAPSHOTS_USER; i++) {
+        idle[i] = connect_to(bed, i + 1);
+        for (unsigned sent = 0; sent < MANY; sent++)
+            bed_send(idle[i], get, NULL, 0);
+    }
+    bed_turn(bed);
+    assert_int_equal(used(bed), TCP_SNAPSHOTS_USER);
+    bed_send(fd, get, NULL, 0);
+    assert_int_equal(bed_reply(bed, fd, back).flags, 0);
+    link_of(bed, 10)->grant->uid = 1; /* another user */
+    bed_send(fd, get, NULL, 0);
+    assert_int_equal(bed_reply(bed, fd, back).flags, TCP_FLAG_SNAPSHOT);
+    for (unsigned i = 0; i < TCP_SNAPSHOTS_USER; i++)
+        close(idle[i]);
+    bed_turn(bed);
+    assert_int_equal(used(bed), 0);
     close(fd);
 }
 
@@ -204,6 +234,7 @@ int main(void)
         TEST(the_data_is_what_was_there),
         TEST(not_for_every_range),
         TEST(others_may_have_all_the_room),
+        TEST(a_user_has_his_share),
         TEST(one_that_waits_stays_as_it_was),
         TEST(stores_go_on_meanwhile),
     };
