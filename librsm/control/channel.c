@@ -46,11 +46,12 @@ static enum rsm_status await(int socket, short events, int64_t deadline)
 }
 
 /* A daemon of this host that waits for a processor, or whose reply the receiving thread has not
- * read for want of one, is not dead: move the deadline, a few times. */
+ * read for want of one, is not dead: move the deadline, a few times. The reply is looked for last:
+ * a daemon that has sent it sleeps. */
 static bool extend(const struct rsmcore_channel *channel, struct rsmcore_exchange *mine)
 {
-    if (mine->extended == EXTENSIONS || (await(channel->socket, POLLIN, 0) != RSM_ST_OK &&
-                                         !rsmcore_peer_is_runnable(channel->socket)))
+    if (mine->extended == EXTENSIONS || (!rsmcore_peer_is_runnable(channel->socket) &&
+                                         await(channel->socket, POLLIN, 0) != RSM_ST_OK))
         return false;
     mine->extended++;
     mine->deadline = rsm_deadline(channel->timeout_ms);
