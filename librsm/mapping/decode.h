@@ -53,5 +53,13 @@ bool mapping_is_store(const ucontext_t *context, bool guess);
 bool mapping_vector_value(const ucontext_t *context, unsigned number, size_t length,
                           uint8_t *bytes);
 
+/** All of it, 64 bytes: what the frame does not have is 0. Returns how many it has: 16, 32 or 64;
+ *  0: none of this register. x86-64 only, as is the next. */
+size_t mapping_vector_whole(const ucontext_t *context, unsigned number, uint8_t *bytes);
+
+/** Give the register these bytes; @p length is what mapping_vector_whole() returned. */
+void mapping_vector_change(ucontext_t *context, unsigned number, size_t length,
+                           const uint8_t *bytes);
+
 /** Ask the processor where its frame keeps what; once, before the first use. */
 void mapping_vector_init(void);

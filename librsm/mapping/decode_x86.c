@@ -6,45 +6,42 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <Zydis/Zydis.h>
+#include "mapping/x86.h"
 
 enum { PAGE = 4096, TRAP_FLAG_STORE = 2, DIRECTION_FLAG = 0x400 };
 
-struct decoded {
-    ZydisDecodedInstruction instruction;
-    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-};
-
-/* Index in gregs of each register by its number in instructions. */
-static const int greg_of[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
-                                REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                REG_R12, REG_R13, REG_R14, REG_R15};
+const int mapping_x86_greg[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+                                  REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                  REG_R12, REG_R13, REG_R14, REG_R15};
 
 static uint64_t greg(const ucontext_t *context, int index)
 {
     return (uint64_t)context->uc_mcontext.gregs[index];
 }
 
-/* The bytes up to the end of the page are there, for the processor fetched the first of them; the
- * next page is there if the instruction goes on in it. */
-static bool decode(uintptr_t address, struct decoded *decoded)
+ZyanStatus mapping_x86_decode(const void *bytes, size_t length, struct mapping_x86_decoded *decoded)
 {
     ZydisDecoder decoder;
+    if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+        return ZYDIS_STATUS_BAD_REGISTER;
+    return ZydisDecoderDecodeFull(&decoder, bytes, length, &decoded->instruction,
+                                  decoded->operands);
+}
+
+/* The bytes up to the end of the page are there, for the processor fetched the first of them; the
+ * next page is there if the instruction goes on in it. */
+static bool decode(uintptr_t address, struct mapping_x86_decoded *decoded)
+{
     size_t length = PAGE - address % PAGE;
     if (length > ZYDIS_MAX_INSTRUCTION_LENGTH)
         length = ZYDIS_MAX_INSTRUCTION_LENGTH;
-    if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
-        return false;
-    ZyanStatus status = ZydisDecoderDecodeFull(&decoder, (const void *)address, length,
-                                               &decoded->instruction, decoded->operands);
+    ZyanStatus status = mapping_x86_decode((const void *)address, length, decoded);
     if (status == ZYDIS_STATUS_NO_MORE_DATA && length < ZYDIS_MAX_INSTRUCTION_LENGTH)
-        status =
-            ZydisDecoderDecodeFull(&decoder, (const void *)address, ZYDIS_MAX_INSTRUCTION_LENGTH,
-                                   &decoded->instruction, decoded->operands);
+        status = mapping_x86_decode((const void *)address, ZYDIS_MAX_INSTRUCTION_LENGTH, decoded);
     return ZYAN_SUCCESS(status);
 }
 
-static const ZydisMnemonic plain_stores[] = {
+static const ZydisMnemonic plain_moves[] = {
     ZYDIS_MNEMONIC_MOV,       ZYDIS_MNEMONIC_MOVNTI,    ZYDIS_MNEMONIC_MOVD,
     ZYDIS_MNEMONIC_MOVQ,      ZYDIS_MNEMONIC_MOVSS,     ZYDIS_MNEMONIC_MOVSD,
     ZYDIS_MNEMONIC_MOVLPS,    ZYDIS_MNEMONIC_MOVLPD,    ZYDIS_MNEMONIC_MOVAPS,
@@ -59,15 +56,15 @@ static const ZydisMnemonic plain_stores[] = {
     ZYDIS_MNEMONIC_VMOVDQU32, ZYDIS_MNEMONIC_VMOVDQU64, ZYDIS_MNEMONIC_VMOVNTPS,
     ZYDIS_MNEMONIC_VMOVNTPD,  ZYDIS_MNEMONIC_VMOVNTDQ};
 
-static bool is_plain_store(const ZydisDecodedInstruction *instruction)
+bool mapping_x86_is_plain_move(const ZydisDecodedInstruction *instruction)
 {
-    for (size_t i = 0; i < sizeof plain_stores / sizeof plain_stores[0]; i++)
-        if (plain_stores[i] == instruction->mnemonic)
+    for (size_t i = 0; i < sizeof plain_moves / sizeof plain_moves[0]; i++)
+        if (plain_moves[i] == instruction->mnemonic)
             return true;
     return false;
 }
 
-static bool is_masked(const ZydisDecodedInstruction *instruction)
+bool mapping_x86_is_masked(const ZydisDecodedInstruction *instruction)
 {
     return instruction->avx.mask.mode != ZYDIS_MASK_MODE_INVALID &&
            instruction->avx.mask.mode != ZYDIS_MASK_MODE_DISABLED;
@@ -87,7 +84,7 @@ static bool register_value(const ucontext_t *context, ZydisRegister reg, uint64_
     }
     if (kind != ZYDIS_REGCLASS_GPR64 && kind != ZYDIS_REGCLASS_GPR32)
         return false;
-    *value = greg(context, greg_of[ZydisRegisterGetId(reg)]);
+    *value = greg(context, mapping_x86_greg[ZydisRegisterGetId(reg)]);
     if (kind == ZYDIS_REGCLASS_GPR32)
         *value &= UINT32_MAX;
     return true;
@@ -103,7 +100,8 @@ static bool segment_base(ZydisRegister segment, uint64_t *base)
     return true;
 }
 
-static bool address_of(const ucontext_t *context, const struct decoded *decoded, uintptr_t *address)
+static bool address_of(const ucontext_t *context, const struct mapping_x86_decoded *decoded,
+                       uintptr_t *address)
 {
     const ZydisDecodedOperandMem *memory = &decoded->operands[0].mem;
     uint64_t next = greg(context, REG_RIP) + decoded->instruction.length;
@@ -128,12 +126,12 @@ static bool general_value(const ucontext_t *context, ZydisRegister reg, struct m
     ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
     if (ZydisRegisterGetClass(whole) != ZYDIS_REGCLASS_GPR64)
         return false;
-    uint64_t value = greg(context, greg_of[ZydisRegisterGetId(whole)]) >> (high ? 8 : 0);
+    uint64_t value = greg(context, mapping_x86_greg[ZydisRegisterGetId(whole)]) >> (high ? 8 : 0);
     memcpy(store->bytes, &value, sizeof value);
     return store->width <= sizeof value;
 }
 
-static bool value_of(const ucontext_t *context, const struct decoded *decoded,
+static bool value_of(const ucontext_t *context, const struct mapping_x86_decoded *decoded,
                      struct mapping_store *store)
 {
     /* A mask register, which here masks nothing, may come between. */
@@ -181,7 +179,7 @@ static const struct string_store *find_string_store(ZydisMnemonic mnemonic)
     return NULL;
 }
 
-static bool decode_string(const ucontext_t *context, const struct decoded *decoded,
+static bool decode_string(const ucontext_t *context, const struct mapping_x86_decoded *decoded,
                           struct mapping_store *store)
 {
     ZydisInstructionAttributes attributes = decoded->instruction.attributes;
@@ -204,7 +202,7 @@ static bool decode_string(const ucontext_t *context, const struct decoded *decod
 
 bool mapping_decode(const ucontext_t *context, uintptr_t fault, struct mapping_store *store)
 {
-    struct decoded decoded;
+    struct mapping_x86_decoded decoded;
     if (!decode(greg(context, REG_RIP), &decoded) ||
         (decoded.instruction.attributes & ZYDIS_ATTRIB_HAS_LOCK))
         return false;
@@ -214,7 +212,8 @@ bool mapping_decode(const ucontext_t *context, uintptr_t fault, struct mapping_s
         return decode_string(context, &decoded, store) && store->address == fault;
     store->elements = 1;
     const ZydisDecodedOperand *target = &decoded.operands[0];
-    if (!is_plain_store(&decoded.instruction) || is_masked(&decoded.instruction) ||
+    if (!mapping_x86_is_plain_move(&decoded.instruction) ||
+        mapping_x86_is_masked(&decoded.instruction) ||
         decoded.instruction.operand_count_visible < 2 || target->type != ZYDIS_OPERAND_TYPE_MEMORY)
         return false;
     store->width = target->size / 8;
@@ -225,7 +224,7 @@ bool mapping_decode(const ucontext_t *context, uintptr_t fault, struct mapping_s
 
 bool mapping_is_atomic(const ucontext_t *context)
 {
-    struct decoded decoded;
+    struct mapping_x86_decoded decoded;
     return decode(greg(context, REG_RIP), &decoded) &&
            ((decoded.instruction.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0 ||
             decoded.instruction.mnemonic == ZYDIS_MNEMONIC_XCHG);

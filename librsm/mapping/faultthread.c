@@ -46,31 +46,41 @@ static void serve_page(struct mapping *mapping, uintptr_t address, bool store)
         (void)mprotect((void *)address, space->page_size, PROT_NONE);
 }
 
+/* What is to be done about a store, as far as its page is concerned. */
+enum response {
+    PAGE,  /* it gets the page */
+    STORE, /* the thread should carry it out itself */
+    LOOP,  /* the same, for the sake of the loop that it is one of; else it gets the page */
+};
+
 /* The space's lock is held. A copy that goes on gets the page without a look at its instruction,
  * and counts as it would with one. */
-static bool decodes(struct mapping_space *space, uint32_t page, size_t at)
+static enum response response_for(struct mapping_space *space, uint32_t page, size_t at)
 {
     if (space->page[page].state == MAPPING_RW)
-        return false;
-    return !mapping_is_passing(space, page) || !mapping_prefers_twin(space, page, at, 1, 1);
+        return PAGE;
+    if (!mapping_is_passing(space, page))
+        return STORE;
+    if (space->loops.pay)
+        return LOOP;
+    return mapping_prefers_twin(space, page, at, 1, 1) ? PAGE : STORE;
 }
 
-/* Whether the thread should do the store itself, as far as the page is concerned. */
-static bool wants_decoding(struct mapping *mapping, uintptr_t address)
+static enum response response_at(struct mapping *mapping, uintptr_t address)
 {
     struct mapping_space *space = &mapping->space;
+    enum response response = PAGE;
     if (!mapping->hands_over || space->options.mode == MAPPING_TWIN)
-        return false;
+        return PAGE;
     mapping_lock(&space->lock);
     const struct mapping_view *view = mapping_view_at(mapping, address);
-    bool wants = false;
     if (view != NULL) {
         size_t from = address - (uintptr_t)view->address;
         uint32_t page = view->first + (uint32_t)(from / space->page_size);
-        wants = decodes(space, page, from % space->page_size);
+        response = response_for(space, page, from % space->page_size);
     }
     mapping_unlock(&space->lock);
-    return wants;
+    return response;
 }
 
 /* A store that is not decoded gets a twin; it is counted why. The space's lock is held. */
@@ -103,12 +113,17 @@ static void on_message(struct mapping *mapping, const struct uffd_msg *message)
     bool store =
         (message->arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0;
     mapping_hands_seen(&mapping->hands, thread);
-    if (store && wants_decoding(mapping, address)) {
+    enum response response = store ? response_at(mapping, address) : PAGE;
+    if (response != PAGE) {
         handed = mapping_hand_over(&mapping->hands, thread, address);
         if (handed == MAPPING_HANDED_OVER)
             return;
+        if (response == LOOP) /* the page is to have a twin if there is no loop */
+            handed = MAPPING_HANDED_OVER;
     }
     mapping_lock(&mapping->space.lock);
+    if (response == LOOP)
+        mapping->space.loops.pay = false;
     serve(mapping, address, store, handed);
     mapping_unlock(&mapping->space.lock);
     served(mapping, address, handed);

@@ -31,52 +31,89 @@ void mapping_vector_init(void)
     }
 }
 
-/* Where the frame has a part; NULL with *initial where the part is all zero and so not saved. */
-static const uint8_t *find_part(const uint8_t *frame, unsigned which, bool *initial)
+/* Where the frame has a part. NULL: nowhere. */
+static uint8_t *find_part(uint8_t *frame, unsigned which)
 {
     struct software software;
-    uint64_t saved;
-    *initial = false;
     memcpy(&software, frame + SOFTWARE_AT, sizeof software);
     if (part[which].size == 0 || software.magic != EXTENDED_MAGIC ||
         (software.features >> which & 1) == 0 ||
         part[which].offset + part[which].size > software.state_size)
         return NULL;
-    memcpy(&saved, frame + LEGACY_BYTES, sizeof saved);
-    *initial = (saved >> which & 1) == 0;
-    return *initial ? NULL : frame + part[which].offset;
+    return frame + part[which].offset;
 }
 
-static bool copy_part(const uint8_t *frame, unsigned which, size_t at, size_t length,
-                      uint8_t *bytes)
+/* Whether the frame says of it: all zero, and so not saved. */
+static bool is_initial(const uint8_t *frame, unsigned which)
 {
-    bool initial;
-    const uint8_t *from = find_part(frame, which, &initial);
-    if (from == NULL && !initial)
+    uint64_t saved;
+    memcpy(&saved, frame + LEGACY_BYTES, sizeof saved);
+    return (saved >> which & 1) == 0;
+}
+
+static bool copy_part(uint8_t *frame, unsigned which, size_t at, size_t length, uint8_t *bytes)
+{
+    const uint8_t *from = find_part(frame, which);
+    if (from == NULL)
         return false;
-    if (initial)
+    if (is_initial(frame, which))
         memset(bytes, 0, length);
     else
         memcpy(bytes, from + at, length);
     return true;
 }
 
+size_t mapping_vector_whole(const ucontext_t *context, unsigned number, uint8_t *bytes)
+{
+    uint8_t *frame = (uint8_t *)context->uc_mcontext.fpregs;
+    memset(bytes, 0, 64);
+    if (frame == NULL || number >= 32)
+        return 0;
+    if (number >= 16)
+        return copy_part(frame, PART_HIGH_16, (number - 16) * 64u, 64, bytes) ? 64 : 0;
+    memcpy(bytes, frame + XMM_AT + number * 16u, 16);
+    if (!copy_part(frame, PART_UPPER_128, number * 16u, 16, bytes + 16))
+        return 16;
+    return copy_part(frame, PART_UPPER_256, number * 32u, 32, bytes + 32) ? 64 : 32;
+}
+
 bool mapping_vector_value(const ucontext_t *context, unsigned number, size_t length, uint8_t *bytes)
 {
-    const uint8_t *frame = (const uint8_t *)context->uc_mcontext.fpregs;
     uint8_t whole[64];
-    if (frame == NULL || number >= 32 || length > sizeof whole)
+    if (length > mapping_vector_whole(context, number, whole))
         return false;
-    if (number >= 16) {
-        if (!copy_part(frame, PART_HIGH_16, (number - 16) * 64u, 64, whole))
-            return false;
-    } else {
-        memcpy(whole, frame + XMM_AT + number * 16u, 16);
-        if (length > 16 && !copy_part(frame, PART_UPPER_128, number * 16u, 16, whole + 16))
-            return false;
-        if (length > 32 && !copy_part(frame, PART_UPPER_256, number * 32u, 32, whole + 32))
-            return false;
-    }
     memcpy(bytes, whole, length);
     return true;
+}
+
+/* A part that was not saved is as good as zero, until the frame says that it was. */
+static void change_part(uint8_t *frame, unsigned which, size_t at, size_t length,
+                        const uint8_t *bytes)
+{
+    uint8_t *into = find_part(frame, which);
+    uint64_t saved;
+    if (into == NULL)
+        return;
+    if (is_initial(frame, which)) {
+        memset(into, 0, part[which].size);
+        memcpy(&saved, frame + LEGACY_BYTES, sizeof saved);
+        saved |= UINT64_C(1) << which;
+        memcpy(frame + LEGACY_BYTES, &saved, sizeof saved);
+    }
+    memcpy(into + at, bytes, length);
+}
+
+void mapping_vector_change(ucontext_t *context, unsigned number, size_t length,
+                           const uint8_t *bytes)
+{
+    uint8_t *frame = (uint8_t *)context->uc_mcontext.fpregs;
+    if (number >= 16) {
+        change_part(frame, PART_HIGH_16, (number - 16) * 64u, 64, bytes);
+        return;
+    }
+    memcpy(frame + XMM_AT + number * 16u, bytes, 16);
+    if (length > 16)
+        change_part(frame, PART_UPPER_128, number * 16u, 16, bytes + 16);
+    if (length > 32)
+        change_part(frame, PART_UPPER_256, number * 32u, 32, bytes + 32);
 }

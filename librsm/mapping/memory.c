@@ -9,6 +9,7 @@
 #include "base/descriptor.h"
 #include "base/madvise.h"
 #include "base/status.h"
+#include "mapping/loop.h"
 
 /* Of the buffer: what it takes for all but long runs of pages. */
 enum { POPULATED = 16 };
@@ -81,6 +82,7 @@ enum rsm_status mapping_memory_make(struct mapping_space *space, int *fd)
     space->clean = reserve(2 * set_bytes(space));
     space->clean_words = space->clean + set_bytes(space) / sizeof *space->clean;
     space->buffer = reserve((MAPPING_BUFFER_PAGES + 1) * space->page_size);
+    space->loops.state = mapping_loop_bytes() > 0 ? reserve(mapping_loop_bytes()) : NULL;
     uint64_t *bits = reserve(MAPPING_STRETCHES * space->page_size / 8);
     space->stretches[0].bytes = bits;
     if (space->twins == NULL || space->page == NULL || space->clean == NULL ||
@@ -150,6 +152,7 @@ void mapping_memory_free(struct mapping_space *space, int fd, bool inherited)
     give_back(space->page, table_bytes(space));
     give_back(space->clean, 2 * set_bytes(space));
     give_back(space->buffer, (MAPPING_BUFFER_PAGES + 1) * space->page_size);
+    give_back(space->loops.state, mapping_loop_bytes());
     give_back(space->stretches[0].bytes, MAPPING_STRETCHES * space->page_size / 8);
     if (fd >= 0)
         close(fd);

@@ -261,12 +261,34 @@ void mapping_prefer_copied(struct mapping_space *space, uint64_t offset, size_t 
     }
 }
 
-bool mapping_is_passing(struct mapping_space *space, uint32_t page)
+void mapping_prefer_looped(struct mapping_space *space, uint32_t page, size_t at, size_t length)
+{
+    bool begun;
+    (void)note(space, page, at, length, &begun);
+    count_stores(space, page, (unsigned)(length / sizeof(uint64_t)), begun);
+    space->streak = page;
+    space->streak_since = space->now();
+}
+
+/* Whether nothing was stored to the page that the peer might answer. */
+static bool is_untouched(struct mapping_space *space, uint32_t page)
 {
     const struct mapping_page *entry = &space->page[page];
     if (!mapping_may_read(space) || space->dead || stays_decoded(space, page) ||
-        !goes_on_from_page(space, page, space->now()) || find(space, page) != NULL)
+        find(space, page) != NULL)
         return false;
     return entry->past == MAPPING_PAST_NONE ||
            (entry->past == MAPPING_PAST_WHOLE && entry->past_epoch != atomic_load(&space->epoch));
+}
+
+bool mapping_prefer_passes(struct mapping_space *space, uint32_t page)
+{
+    return is_untouched(space, page) ||
+           (space->passed >= PASSED && space->page[page].past == MAPPING_PAST_WHOLE &&
+            !stays_decoded(space, page) && find(space, page) == NULL);
+}
+
+bool mapping_is_passing(struct mapping_space *space, uint32_t page)
+{
+    return goes_on_from_page(space, page, space->now()) && is_untouched(space, page);
 }

@@ -85,6 +85,22 @@ struct mapping_stream {
     uint64_t used;
 };
 
+enum { MAPPING_LOOPS = 16 };
+
+/** How loops fared that were carried out by the engine (loop_stores.c). */
+struct mapping_loops {
+    struct mapping_loop *state; /**< what it takes for that; NULL: it is not possible here */
+    struct mapping_loop_tries {
+        uint8_t shorts; /**< runs in a row that were not worth their fault */
+        uint8_t skip;   /**< do not try the next ones */
+        bool good;      /**< the last run had several stores */
+    } tries[MAPPING_LOOPS];
+    uint64_t from, to; /**< what the last run, or the last trapped store, has stored to */
+    bool cut;          /**< it ended at an instruction that is not known */
+    uint32_t window;   /**< pages that it had room for, if it took them all */
+    bool pay;          /**< the last run was worth its fault */
+};
+
 /** Pages that have memory (cache.c). */
 struct mapping_cache {
     uint32_t limit;        /**< so many at most; 0: all, and there is nothing below */
@@ -138,6 +154,7 @@ struct mapping_space {
     struct mapping_stream streams[MAPPING_STREAMS];
     uint64_t stream_turn;
 
+    struct mapping_loops loops;
     struct mapping_cache cache;
 
     struct mapping_mirror *mirror; /* of that mode, else NULL */
@@ -308,6 +325,11 @@ void mapping_prefer_copied(struct mapping_space *space, uint64_t offset, size_t 
 /** Whether the next store to the page, whatever it is, is that of a copy which comes from the page
  * beside it: mapping_prefers_twin() will say so. */
 bool mapping_is_passing(struct mapping_space *space, uint32_t page);
+/** Whether a copy that comes to the page beside it may go through it as through pages with twins.
+ */
+bool mapping_prefer_passes(struct mapping_space *space, uint32_t page);
+/** A copy has stored to [at, at + length) of the page, and goes on. */
+void mapping_prefer_looped(struct mapping_space *space, uint32_t page, size_t at, size_t length);
 /** The page's twin was compared and has gone. */
 void mapping_prefer_flushed(struct mapping_space *space, uint32_t page);
 void mapping_prefer_forget(struct mapping_space *space, uint32_t page);

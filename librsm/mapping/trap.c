@@ -7,6 +7,7 @@
 #include "base/probe.h"
 #include "fault/faultchain.h"
 #include "mapping/decode.h"
+#include "mapping/loop_stores.h"
 #include "mapping/mapping_internal.h"
 #include "base/status.h"
 
@@ -119,13 +120,10 @@ static bool emulate(const struct fault *fault, const struct mapping_store *store
     return true;
 }
 
-/* Vectors are what copies are made of: they count by their size. A string instruction sends all of
- * it in one go, as a twin would. */
+/* A string instruction sends all of it in one go, as a twin would. */
 static unsigned weight_of(const struct mapping_store *store)
 {
-    return store->string || store->width < sizeof(uint64_t)
-               ? 1
-               : (unsigned)(store->width / sizeof(uint64_t));
+    return store->string ? 1 : mapping_loop_weight(store->width);
 }
 
 /* Where in the page of the fault the store begins; it may have begun in the page before. */
@@ -149,12 +147,32 @@ static bool prefers_twin(const struct fault *fault, const struct mapping_store *
                                 length_of(fault, store), weight_of(store));
 }
 
+/* Do the loop by hand that the store is one of. */
+static bool emulate_loop(const struct fault *fault, const struct mapping_store *store, bool twin)
+{
+    const struct mapping_space *space = &fault->owner->space;
+    uint64_t from = (uint64_t)fault->view->first * space->page_size;
+    uint64_t to = from + (uint64_t)fault->view->count * space->page_size;
+    const struct mapping_loop_view view = {.origin = (uintptr_t)fault->view->address - from,
+                                           .from = from,
+                                           .to = to < space->size ? to : space->size};
+    return !store->string &&
+           mapping_loop_stores(&fault->owner->space, &view, store, twin, fault->context);
+}
+
+/* Do a decoded store, or more, without a twin. */
+static bool carry_out(const struct fault *fault, const struct mapping_store *store)
+{
+    bool twin = prefers_twin(fault, store);
+    return emulate_loop(fault, store, twin) || (!twin && emulate(fault, store));
+}
+
 /* A store to a page that is not RW. */
 static enum outcome on_trapped_store(const struct fault *fault, bool decoded,
                                      const struct mapping_store *store)
 {
     struct mapping_space *space = &fault->owner->space;
-    if (decoded && !prefers_twin(fault, store) && emulate(fault, store))
+    if (decoded && carry_out(fault, store))
         return DONE;
     if (!decoded && mapping_atomics_refuse(&space->options, fault->context, fault->address))
         return DONE;

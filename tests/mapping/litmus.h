@@ -29,7 +29,7 @@ struct litmus {
 extern const struct litmus litmus_order[], litmus_value[], litmus_memory[], litmus_process[],
     litmus_calls[], litmus_signals[], litmus_tools[], litmus_fault[], litmus_again[],
     litmus_knobs[], litmus_traps[], litmus_forms[], litmus_strings[], litmus_mirror[],
-    litmus_bells[];
+    litmus_bells[], litmus_loops[];
 
 void litmus_fail(const char *file, int line, const char *what) __attribute__((noreturn));
 #define CHECK(condition)                                                                           \

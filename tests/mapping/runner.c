@@ -18,9 +18,9 @@
 enum { SKIPPED = 77, TEST_LIMIT_S = 300, NOBODY = 65534 };
 
 static const struct litmus *const groups[] = {
-    litmus_order,   litmus_value, litmus_memory,  litmus_process, litmus_calls,
-    litmus_signals, litmus_tools, litmus_fault,   litmus_again,   litmus_knobs,
-    litmus_traps,   litmus_forms, litmus_strings, litmus_mirror,  litmus_bells};
+    litmus_order,   litmus_value,  litmus_memory, litmus_process, litmus_calls, litmus_signals,
+    litmus_tools,   litmus_fault,  litmus_again,  litmus_knobs,   litmus_traps, litmus_forms,
+    litmus_strings, litmus_mirror, litmus_bells,  litmus_loops};
 
 static bool own_group; /* of processes: it has the test and nothing else */
 

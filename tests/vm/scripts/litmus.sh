@@ -61,7 +61,8 @@ by_userfaultfd() {
     RSM_MAP_TRAP=auto RSM_LITMUS_KERNEL_WAITS=1 "$litmus" $quick all_signals_blocked || exit 1
     # Very many stores, each of which is sent alone until its page gets a twin.
     RSM_LITMUS_DIVIDE=5 RSM_MAP_TRAP=auto RSM_LITMUS_KERNEL_WAITS=1 "$litmus" message_passing neighbours \
-        threads library_functions long_strings the_same_string_again string_from_a_hole || exit 1
+        threads library_functions long_strings the_same_string_again string_from_a_hole \
+        long_loops the_same_loop_again loop_within_mapping || exit 1
 
     as_nobody 600 thread 0
     as_nobody 666 auto 1
