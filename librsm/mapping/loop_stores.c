@@ -193,7 +193,7 @@ bool mapping_loop_take(struct mapping_loop_sink *sink, uintptr_t address, const 
     if (sink->collects && !sink->asked) {
         if (!extend(sink, offset, offset + length))
             return false;
-    } else if (sink->single == SINGLE) {
+    } else if (sink->single == SINGLE || sink->space->dead) {
         sink->full = true; /* before prefer.c counts a store that will be trapped */
         return false;
     } else if (!prefers_twin(sink, offset, length) || !begin(sink, offset, offset + length)) {

@@ -363,7 +363,9 @@ static void store_locally(struct mapping_space *space, uint32_t page, size_t at,
     struct mapping_page *entry = &space->page[page];
     if (entry->state == MAPPING_RW)
         memcpy(mapping_twin_of(space, page) + at, bytes, length);
-    if (entry->known || entry->state != MAPPING_NONE) {
+    /* Without a peer the copies are the memory. */
+    bool is_memory = space->dead && mapping_may_read(space);
+    if (entry->known || entry->state != MAPPING_NONE || is_memory) {
         memcpy(mapping_copy_of(space, page) + at, bytes, length);
         mapping_show(space, (uint64_t)page * space->page_size + at, length);
         mapping_note_stored(space, page, at, length);
@@ -379,8 +381,8 @@ uint8_t *mapping_store_room(struct mapping_space *space, size_t length)
     return nowhere ? space->scratch : mapping_buffer(space, length);
 }
 
-void mapping_store_from(struct mapping_space *space, uint64_t offset, const uint8_t *room,
-                        size_t length)
+static void store_in_copies(struct mapping_space *space, uint64_t offset, const uint8_t *room,
+                            size_t length)
 {
     for (size_t done = 0, here; done < length; done += here) {
         uint32_t page = mapping_page_of(space, offset + done);
@@ -388,6 +390,12 @@ void mapping_store_from(struct mapping_space *space, uint64_t offset, const uint
         here = left < space->page_size - at ? left : space->page_size - at;
         store_locally(space, page, at, room + done, here);
     }
+}
+
+void mapping_store_from(struct mapping_space *space, uint64_t offset, const uint8_t *room,
+                        size_t length)
+{
+    store_in_copies(space, offset, room, length);
     space->counters.stores++;
     if (space->dead)
         return;
@@ -396,6 +404,8 @@ void mapping_store_from(struct mapping_space *space, uint64_t offset, const uint
     const struct rsm_transfer piece = {
         .local = (void *)(uintptr_t)room, .remote = offset, .length = length};
     (void)mapping_send(space, &piece, 1);
+    if (space->dead) /* since now: the program finds it here */
+        store_in_copies(space, offset, room, length);
 }
 
 void mapping_store(struct mapping_space *space, uint64_t offset, const void *bytes, size_t length)

@@ -114,7 +114,7 @@ struct mapping_cache {
 struct mapping_counters {
     uint64_t traps;         /**< faults in views */
     uint64_t loads;         /**< pages that became RO; in mirror mode, that were read to be shown */
-    uint64_t stores;        /**< instructions that were carried out instead of the processor */
+    uint64_t stores;        /**< puts of what was stored by instructions that were carried out */
     uint64_t promotions;    /**< pages that became RW */
     uint64_t flushes;       /**< of one or more RW pages, or pages that were stored to */
     uint64_t flushed_pages; /**< all of theirs */

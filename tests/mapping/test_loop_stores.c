@@ -15,6 +15,7 @@ static struct sent {
     bool ordered; /* after all that was sent before */
 } sent[64 * 1024];
 static unsigned count, gets;
+static unsigned dies_at; /* the put with that number finds the peer gone; 0: none does */
 static bool ordered;
 static uint8_t segment[SIZE], source[SIZE];
 
@@ -22,6 +23,8 @@ static enum rsm_status put(struct rsm_conn *conn, uint64_t offset, const void *s
 {
     (void)conn;
     assert_true(count < sizeof sent / sizeof sent[0]);
+    if (dies_at > 0 && count + 1 >= dies_at)
+        return RSM_ST_ABORTED;
     sent[count++] = (struct sent){.offset = offset, .length = length, .ordered = ordered};
     ordered = false;
     memcpy(segment + offset, src, length);
@@ -294,4 +297,26 @@ TEST(own_stores_are_seen)
     copy_up(64, SIZE - 64);
     for (size_t i = 64; i < SIZE; i += 61)
         assert_int_equal(*(volatile uint8_t *)(map + i), source[i]);
+}
+
+/* What a loop stores while the peer goes is in the mapping, whichever of its puts finds that out,
+ * unless it had arrived before. */
+TEST(a_peer_that_dies_takes_nothing_along)
+{
+    static const unsigned puts[] = {1, 2, 10, 63, 64, 66, 90};
+    for (unsigned i = 0; i < sizeof puts / sizeof puts[0]; i++) {
+        if (i > 0)
+            begin();
+        forget_record();
+        dies_at = puts[i];
+        if (i % 2 == 0)
+            copy_up(0, SIZE);
+        else
+            copy_down(0, SIZE);
+        for (size_t at = 0; at < SIZE; at += 13)
+            assert_true(*(volatile uint8_t *)(map + at) == source[at] || segment[at] == source[at]);
+        dies_at = 0;
+        if (i + 1 < sizeof puts / sizeof puts[0])
+            end();
+    }
 }
