@@ -22,6 +22,15 @@ struct mapping_loop_sink;
 bool mapping_loop_take(struct mapping_loop_sink *sink, uintptr_t address, const void *bytes,
                        size_t length);
 
+/** Where to put what is stored to [@p address, @p address + *@p length) by stores that go on where
+ *  the last one ended, upward or @p down. *length becomes how much of it, from where they go on,
+ *  there is room for. NULL: they have to be taken one by one. */
+void *mapping_loop_room(struct mapping_loop_sink *sink, uintptr_t address, size_t *length,
+                        bool down);
+
+/** So many of these bytes have been put there, from where they go on. */
+void mapping_loop_took(struct mapping_loop_sink *sink, size_t length);
+
 /** Bytes of what it works with, which is zeroed before its first use; 0: loops cannot be carried
  *  out here. */
 size_t mapping_loop_bytes(void);

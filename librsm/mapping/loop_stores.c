@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where the stores of a loop go that is carried out. Each is sent by itself, as if it had been
  * trapped, as long as its page has no twin for it. From there on they are collected, if they follow
- * one another upward or downward, and sent page by page in that order. */
+ * one another upward or downward, and sent at once. */
 #include "mapping/loop_stores.h"
 
 #include <string.h>
@@ -24,58 +24,82 @@ struct mapping_loop_sink {
     /* What is collected: [from, to) of the segment. */
     uint64_t from, to;
     uint64_t noted_from, noted_to; /* the part that prefer.c knows: the first store */
-    uint8_t *room;                 /* of `window` pages, the first of which is that store's */
-    uint32_t window;               /* pages that there is room for */
-    uint32_t first;                /* page of the first store */
-    uint32_t last;                 /* the farthest from it; the stores go to all between them */
-    uint64_t last_from, last_to;   /* that page */
-    bool up, down;                 /* they go there; neither: that is not known yet */
+    bool up, down;                 /* where the stores go on; neither: that is not known yet */
+    uint64_t open_from, open_to;   /* the pages that they may go to */
+    uint32_t window, open;         /* how many there may be, and are */
+    uint8_t *room;                 /* memory for as many */
+    uint64_t shows;                /* what of the segment the first byte of `room` is */
     bool full;                     /* the window, or a page that is not for them, ended the run */
 };
 
 /* ---------------------------------------------------------------- stores that are collected */
 
-static uint32_t distance_of(const struct mapping_loop_sink *sink, uint32_t page)
+static uint8_t *room_of(const struct mapping_loop_sink *sink, uint64_t offset)
 {
-    return page > sink->first ? page - sink->first : sink->first - page;
-}
-
-static uint8_t *room_of(const struct mapping_loop_sink *sink, uint32_t page)
-{
-    return sink->room + (size_t)distance_of(sink, page) * sink->space->page_size;
-}
-
-static void set_last(struct mapping_loop_sink *sink, uint32_t page)
-{
-    sink->last = page;
-    sink->last_from = (uint64_t)page * sink->space->page_size;
-    sink->last_to = sink->last_from + sink->space->page_size;
+    return sink->room + (size_t)(offset - sink->shows);
 }
 
 /* A first store that goes to two pages has no direction: it is not for here. */
 static bool begin(struct mapping_loop_sink *sink, uint64_t offset, uint64_t end)
 {
     struct mapping_space *space = sink->space;
-    sink->first = mapping_page_of(space, offset);
-    set_last(sink, sink->first);
-    if (end > sink->last_to)
+    uint64_t page = offset - offset % space->page_size;
+    if (end > page + space->page_size)
         return false;
     sink->from = sink->noted_from = offset;
     sink->to = sink->noted_to = end;
+    sink->shows = sink->open_from = page;
+    sink->open_to = page + space->page_size;
+    sink->open = 1;
     sink->room = mapping_store_room(space, sink->window * space->page_size);
     sink->collects = true;
     return true;
 }
 
-/* Whether the run may come to the page beside its last. */
-static bool enter(struct mapping_loop_sink *sink, uint32_t page)
+/* Whether the run may come to a page beside those that are open. */
+static bool enter(struct mapping_loop_sink *sink, uint64_t offset)
 {
-    if (distance_of(sink, page) >= sink->window || !mapping_prefer_passes(sink->space, page)) {
+    uint32_t page = mapping_page_of(sink->space, offset);
+    if (sink->open == sink->window || !mapping_prefer_passes(sink->space, page)) {
         sink->full = true;
         return false;
     }
-    set_last(sink, page);
+    sink->open++;
     return true;
+}
+
+static bool open_up(struct mapping_loop_sink *sink, uint64_t end)
+{
+    while (end > sink->open_to) {
+        if (!enter(sink, sink->open_to))
+            return false;
+        sink->open_to += sink->space->page_size;
+    }
+    return true;
+}
+
+static bool open_down(struct mapping_loop_sink *sink, uint64_t offset)
+{
+    while (offset < sink->open_from) {
+        if (!enter(sink, sink->open_from - 1))
+            return false;
+        sink->open_from -= sink->space->page_size;
+    }
+    return true;
+}
+
+/* From the second store on that is known. Downward the first page comes last. */
+static void set_direction(struct mapping_loop_sink *sink, bool down)
+{
+    if (sink->up || sink->down)
+        return;
+    sink->up = !down;
+    sink->down = down;
+    if (!down)
+        return;
+    const uint8_t *first = room_of(sink, sink->from);
+    sink->shows -= (uint64_t)(sink->window - 1) * sink->space->page_size;
+    memmove(room_of(sink, sink->from), first, (size_t)(sink->to - sink->from));
 }
 
 static bool is_next(const struct mapping_loop_sink *sink, uint64_t offset, uint64_t end)
@@ -91,17 +115,16 @@ static bool is_before(const struct mapping_loop_sink *sink, uint64_t offset, uin
 /* Only a store that goes on with the run, and stores there what it has not stored before. */
 static bool extend(struct mapping_loop_sink *sink, uint64_t offset, uint64_t end)
 {
-    if (is_next(sink, offset, end)) {
-        if (end > sink->last_to && !enter(sink, sink->last + 1))
-            return false;
-        sink->to = end;
-        sink->up = true;
-        return true;
-    }
-    if (!is_before(sink, offset, end) || (offset < sink->last_from && !enter(sink, sink->last - 1)))
+    bool next = is_next(sink, offset, end);
+    if (!next && !is_before(sink, offset, end))
         return false;
-    sink->from = offset;
-    sink->down = true;
+    if (next ? !open_up(sink, end) : !open_down(sink, offset))
+        return false;
+    set_direction(sink, !next);
+    if (next)
+        sink->to = end;
+    else
+        sink->from = offset;
     return true;
 }
 
@@ -117,46 +140,56 @@ static void copy(uint8_t *into, const uint8_t *from, size_t length)
         *into++ = *from++;
 }
 
-static void keep(const struct mapping_loop_sink *sink, uint64_t offset, const uint8_t *bytes,
-                 size_t length)
+void *mapping_loop_room(struct mapping_loop_sink *sink, uintptr_t address, size_t *length,
+                        bool down)
 {
-    if (offset >= sink->last_from && offset + length <= sink->last_to) {
-        copy(room_of(sink, sink->last) + (offset - sink->last_from), bytes, length);
-        return;
+    uint64_t from = address - sink->view->origin, to = from + *length;
+    if (!sink->collects || sink->asked ||
+        (down ? !sink->down || to != sink->from : !sink->up || from != sink->to))
+        return NULL;
+    if (down) {
+        from = from < to && from > sink->view->from ? from : sink->view->from;
+        (void)open_down(sink, from);
+        from = from > sink->open_from ? from : sink->open_from;
+    } else {
+        to = to < sink->view->to ? to : sink->view->to;
+        (void)open_up(sink, to);
+        to = to < sink->open_to ? to : sink->open_to;
     }
-    /* Across its edge: a part is in the page before or behind it. */
-    for (size_t i = 0; i < length; i++) {
-        uint32_t page = mapping_page_of(sink->space, offset + i);
-        room_of(sink, page)[(offset + i) % sink->space->page_size] = bytes[i];
-    }
+    *length = (size_t)(to - from);
+    return room_of(sink, from);
 }
 
-/* What was collected of a page. Of the first store it is known already that the page was stored
- * to. */
-static void send_page(const struct mapping_loop_sink *sink, uint32_t page)
+void mapping_loop_took(struct mapping_loop_sink *sink, size_t length)
 {
-    struct mapping_space *space = sink->space;
-    uint64_t here = (uint64_t)page * space->page_size, end = here + space->page_size;
-    uint64_t from = sink->from > here ? sink->from : here;
-    uint64_t to = sink->to < end ? sink->to : end;
-    mapping_store_from(space, from, room_of(sink, page) + (from - here), (size_t)(to - from));
-    if (page == sink->first && sink->down)
-        to = sink->noted_from;
-    else if (page == sink->first)
-        from = sink->noted_to;
+    if (sink->down)
+        sink->from -= length;
+    else
+        sink->to += length;
+}
+
+static void send(const struct mapping_loop_sink *sink, uint64_t from, uint64_t to)
+{
     if (from < to)
-        mapping_prefer_looped(space, page, (size_t)(from - here), (size_t)(to - from));
+        mapping_store_from(sink->space, from, room_of(sink, from), (size_t)(to - from));
 }
 
+/* At once, but for the page that the stores came to last, in which a program may look first. */
 static void send_collected(const struct mapping_loop_sink *sink)
 {
-    uint32_t page = sink->first;
-    if (!sink->collects)
-        return;
-    send_page(sink, page);
-    while (page != sink->last) {
-        page = page < sink->last ? page + 1 : page - 1;
-        send_page(sink, page);
+    uint64_t size = sink->space->page_size;
+    if (sink->down) {
+        uint64_t behind = sink->from - sink->from % size + size;
+        uint64_t edge = behind < sink->to ? behind : sink->to;
+        send(sink, edge, sink->to);
+        send(sink, sink->from, edge);
+        mapping_prefer_looped(sink->space, sink->from, sink->noted_from, true);
+    } else {
+        uint64_t last = sink->to - 1 - (sink->to - 1) % size;
+        uint64_t edge = last > sink->from ? last : sink->from;
+        send(sink, sink->from, edge);
+        send(sink, edge, sink->to);
+        mapping_prefer_looped(sink->space, sink->noted_to, sink->to, false);
     }
 }
 
@@ -201,7 +234,7 @@ bool mapping_loop_take(struct mapping_loop_sink *sink, uintptr_t address, const 
         take_single(sink, offset, bytes, length);
         return true;
     }
-    keep(sink, offset, bytes, length);
+    copy(room_of(sink, offset), bytes, length);
     return true;
 }
 
@@ -282,7 +315,8 @@ bool mapping_loop_stores(struct mapping_space *space, const struct mapping_loop_
     struct mapping_loop_run run = mapping_loop_run(loops->state, context, &sink);
     if (run.stores == 0)
         return false;
-    send_collected(&sink);
+    if (sink.collects)
+        send_collected(&sink);
     remember(loops, tries, &sink, &run);
     return true;
 }

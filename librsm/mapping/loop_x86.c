@@ -1,52 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mapping/loop.h"
+#include "mapping/loop_state.h"
 
-#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "mapping/decode.h"
-#include "mapping/loop_code.h"
-#include "mapping/loop_flags.h"
 #include "mapping/mapping_internal.h"
 #include "mapping/x86.h"
 
-enum { CODE = 512, OPS = 128 };         /* bytes of code around the store, instructions there */
-enum { SOURCE = 32 * 1024, NEAR = 64 }; /* bytes that are read for loads at once */
-enum { REFILLS = 128 };                 /* and how often in one run */
-enum { ROUNDS = 32 * 1024 };            /* branches that are taken in one run */
-enum { IDLE = 64 };                     /* instructions in a row, but branches, without a store */
-enum { VECTORS = 32, VECTOR = 64 };
+enum { NEAR = 64 };          /* bytes around the first load that are read for it */
+enum { REFILLS = 128 };      /* how often memory is read for loads in one run */
+enum { ROUNDS = 32 * 1024 }; /* branches that are taken in one run */
+enum { AT_ONCE = 16 };       /* rounds that are done at once take as long as one in so many */
+enum { IDLE = 64 };          /* instructions in a row, but branches, without a store */
 enum { PAGE = 4096, TRAP_FLAG = 0x100 };
-
-struct mapping_loop {
-    /* The program's code, and what is known of it. It may change between two runs. */
-    uintptr_t code_from;
-    size_t code_length; /* bytes up to the end of what could be read */
-    uint8_t code[CODE];
-    uint8_t op_at[CODE];           /* which of ops begins there; 0: that has not been looked up */
-    struct mapping_op op[OPS + 1]; /* the first and those behind the last are not known */
-    unsigned ops;
-
-    /* What loads find: the memory at one moment. A later part replaces an earlier one as a whole,
-     * so no load finds older memory than one before it. */
-    uintptr_t source_from;
-    size_t source_length;
-    unsigned refills;
-    uint8_t source[SOURCE];
-
-    uintptr_t at; /* the instruction to carry out next */
-    uint64_t reg[16];
-    struct mapping_flags flags;
-    uint8_t vector[VECTORS][VECTOR];
-    uint8_t vector_bytes[VECTORS];           /* how much of it the frame has */
-    uint32_t vectors_known, vectors_changed; /* a bit for each */
-
-    ucontext_t *context;
-    struct mapping_loop_sink *sink;
-    uint64_t stores;
-    unsigned idle; /* instructions since the last one */
-};
 
 size_t mapping_loop_bytes(void)
 {
@@ -67,9 +34,10 @@ static size_t read_memory(uintptr_t from, void *into, size_t length)
  * that is not known. */
 static void read_code(struct mapping_loop *loop, uintptr_t at)
 {
-    uint8_t code[CODE] = {0};
-    uintptr_t from = at - CODE / 2;
-    if (loop->ops > 0 && at - loop->code_from < CODE - NEAR && at - loop->code_from >= NEAR)
+    uint8_t code[MAPPING_LOOP_CODE] = {0};
+    uintptr_t from = at - MAPPING_LOOP_CODE / 2;
+    if (loop->ops > 0 && at - loop->code_from < MAPPING_LOOP_CODE - NEAR &&
+        at - loop->code_from >= NEAR)
         from = loop->code_from;
     /* Backwards the memory may begin anywhere. */
     size_t before = at - from;
@@ -78,23 +46,23 @@ static void read_code(struct mapping_loop *loop, uintptr_t at)
         memset(code, 0, before);
         (void)read_memory(at - page, code + before - page, page);
     }
-    loop->code_length = before + read_memory(at, code + before, CODE - before);
-    if (loop->ops > 0 && from == loop->code_from && memcmp(code, loop->code, CODE) == 0)
+    loop->code_length = before + read_memory(at, code + before, MAPPING_LOOP_CODE - before);
+    if (loop->ops > 0 && from == loop->code_from &&
+        memcmp(code, loop->code, MAPPING_LOOP_CODE) == 0)
         return;
     loop->code_from = from;
-    memcpy(loop->code, code, CODE);
+    memcpy(loop->code, code, MAPPING_LOOP_CODE);
     memset(loop->op_at, 0, sizeof loop->op_at);
     memset(loop->op, 0, sizeof loop->op);
     loop->ops = 1;
 }
 
-/* The number of the instruction there; 0: none that is known. */
-static uint8_t number_at(struct mapping_loop *loop, uintptr_t at)
+uint8_t mapping_loop_op(struct mapping_loop *loop, uintptr_t at)
 {
     uintptr_t place = at - loop->code_from;
     if (place >= loop->code_length)
         return 0;
-    if (loop->op_at[place] == 0 && loop->ops < OPS) {
+    if (loop->op_at[place] == 0 && loop->ops < MAPPING_LOOP_OPS) {
         loop->op[loop->ops] = mapping_loop_code(loop->code + place, loop->code_length - place, at);
         loop->op_at[place] = (uint8_t)loop->ops++;
     }
@@ -103,12 +71,27 @@ static uint8_t number_at(struct mapping_loop *loop, uintptr_t at)
 
 /* ---------------------------------------------------------------- loads */
 
+/* The kernel would wait for a thread that waits for the lock which this one holds. */
+size_t mapping_loop_read(struct mapping_loop *loop, uintptr_t from, void *into, size_t length)
+{
+    if (loop->refills == REFILLS || mapping_view_shows(from, length))
+        return 0;
+    loop->refills++;
+    return read_memory(from, into, length);
+}
+
+void mapping_loop_has_read(struct mapping_loop *loop, uintptr_t from, const void *bytes,
+                           size_t length)
+{
+    loop->source_from = from;
+    loop->source_length = length;
+    memcpy(loop->source, bytes, length);
+}
+
 static bool read_source(struct mapping_loop *loop, uintptr_t from, size_t length)
 {
     loop->source_from = from;
-    /* The kernel would wait for a thread that waits for the lock which this one holds. */
-    bool ours = mapping_view_shows(from, length);
-    loop->source_length = ours ? 0 : read_memory(from, loop->source, length);
+    loop->source_length = mapping_loop_read(loop, from, loop->source, length);
     return loop->source_length == length;
 }
 
@@ -123,14 +106,12 @@ static bool is_there(const struct mapping_loop *loop, uintptr_t from, size_t len
 static bool refill(struct mapping_loop *loop, uintptr_t from, size_t length)
 {
     uintptr_t first = from;
-    size_t wanted = SOURCE;
-    if (++loop->refills > REFILLS)
-        return false;
+    size_t wanted = MAPPING_LOOP_SOURCE;
     if (loop->source_length == 0) { /* the direction is not known */
         first = from - NEAR;
         wanted = 2 * NEAR + length;
     } else if (from < loop->source_from) {
-        first = from + length - SOURCE;
+        first = from + length - MAPPING_LOOP_SOURCE;
     }
     if (read_source(loop, first, wanted) || is_there(loop, from, length))
         return true;
@@ -139,7 +120,7 @@ static bool refill(struct mapping_loop *loop, uintptr_t from, size_t length)
     return read_source(loop, first, from + length - first);
 }
 
-static const uint8_t *load(struct mapping_loop *loop, uintptr_t from, size_t length)
+const uint8_t *mapping_loop_load(struct mapping_loop *loop, uintptr_t from, size_t length)
 {
     if (!is_there(loop, from, length) && !refill(loop, from, length))
         return NULL;
@@ -147,20 +128,6 @@ static const uint8_t *load(struct mapping_loop *loop, uintptr_t from, size_t len
 }
 
 /* ---------------------------------------------------------------- registers */
-
-/* Of 1, 2, 4 or 8 bytes. The compiler makes a string instruction of a copy whose length it does not
- * know, which takes longer than all the rest. */
-static uint64_t value_at(const uint8_t *from, size_t width)
-{
-    uint64_t value = *from;
-    if (width == 8)
-        memcpy(&value, from, 8);
-    else if (width == 4)
-        memcpy(&value, from, 4);
-    else if (width == 2)
-        memcpy(&value, from, 2);
-    return width == 8 ? value : value & ((UINT64_C(1) << (width * 8)) - 1);
-}
 
 /* Of 16, 32 or 64 bytes; what lies above them becomes 0 unless it is kept. */
 static void copy_vector(uint8_t *into, const uint8_t *from, size_t width, bool keeps_upper)
@@ -176,8 +143,7 @@ static void copy_vector(uint8_t *into, const uint8_t *from, size_t width, bool k
         memset(into + 32, 0, 32);
 }
 
-/* NULL: the frame has not so much of it. */
-static uint8_t *vector_of(struct mapping_loop *loop, unsigned number, size_t width)
+uint8_t *mapping_loop_vector(struct mapping_loop *loop, unsigned number, size_t width)
 {
     if ((loop->vectors_known >> number & 1) == 0) {
         loop->vector_bytes[number] =
@@ -189,7 +155,7 @@ static uint8_t *vector_of(struct mapping_loop *loop, unsigned number, size_t wid
 
 static bool load_vector(struct mapping_loop *loop, const struct mapping_op *op, const uint8_t *from)
 {
-    uint8_t *vector = vector_of(loop, op->target, op->width);
+    uint8_t *vector = mapping_loop_vector(loop, op->target, op->width);
     if (vector == NULL)
         return false;
     copy_vector(vector, from, op->width, op->keeps_upper);
@@ -197,48 +163,33 @@ static bool load_vector(struct mapping_loop *loop, const struct mapping_op *op, 
     return true;
 }
 
-static uintptr_t address_of(const struct mapping_loop *loop, const struct mapping_op *op)
-{
-    uint64_t address = (uint64_t)op->offset;
-    if (op->base != MAPPING_OP_NONE)
-        address += loop->reg[op->base];
-    if (op->index != MAPPING_OP_NONE)
-        address += loop->reg[op->index] * op->scale;
-    return address;
-}
-
-static uint64_t source_of(const struct mapping_loop *loop, const struct mapping_op *op)
-{
-    return op->source != MAPPING_OP_NONE ? loop->reg[op->source] : (uint64_t)op->value;
-}
-
 /* ---------------------------------------------------------------- instructions */
 
 static bool do_load(struct mapping_loop *loop, const struct mapping_op *op)
 {
-    uintptr_t address = address_of(loop, op);
+    uintptr_t address = mapping_loop_address(loop->reg, op);
     if (op->aligned && address % op->width != 0)
         return false;
-    const uint8_t *from = load(loop, address, op->width);
+    const uint8_t *from = mapping_loop_load(loop, address, op->width);
     if (from == NULL)
         return false;
     if (op->kind == MAPPING_OP_LOAD_VECTOR)
         return load_vector(loop, op, from);
-    loop->reg[op->target] = value_at(from, op->width);
+    loop->reg[op->target] = mapping_loop_value(from, op->width);
     return true;
 }
 
 static bool do_store(struct mapping_loop *loop, const struct mapping_op *op)
 {
-    uintptr_t address = address_of(loop, op);
+    uintptr_t address = mapping_loop_address(loop->reg, op);
     uint64_t value;
     const void *bytes = &value;
     if (op->aligned && address % op->width != 0)
         return false;
     if (op->kind == MAPPING_OP_STORE_VECTOR)
-        bytes = vector_of(loop, op->source, op->width);
+        bytes = mapping_loop_vector(loop, op->source, op->width);
     else
-        value = source_of(loop, op);
+        value = mapping_loop_operand(loop->reg, op);
     if (bytes == NULL || !mapping_loop_take(loop->sink, address, bytes, op->width))
         return false;
     loop->stores++;
@@ -248,7 +199,7 @@ static bool do_store(struct mapping_loop *loop, const struct mapping_op *op)
 
 static void compute(struct mapping_loop *loop, const struct mapping_op *op)
 {
-    uint64_t a = loop->reg[op->target], b = source_of(loop, op), r;
+    uint64_t a = loop->reg[op->target], b = mapping_loop_operand(loop->reg, op), r;
     switch (op->kind) {
     case MAPPING_OP_ADD:
         r = a + b;
@@ -280,8 +231,7 @@ static void count(struct mapping_loop *loop, const struct mapping_op *op)
     loop->reg[op->target] = loop->flags.r;
 }
 
-/* Carry out one that is no branch. False: not this one, nothing has happened. */
-static inline bool step(struct mapping_loop *loop, const struct mapping_op *op)
+bool mapping_loop_step(struct mapping_loop *loop, const struct mapping_op *op)
 {
     if (++loop->idle > IDLE)
         return false;
@@ -297,10 +247,10 @@ static inline bool step(struct mapping_loop *loop, const struct mapping_op *op)
     case MAPPING_OP_STORE_VECTOR:
         return do_store(loop, op);
     case MAPPING_OP_MOVE:
-        loop->reg[op->target] = mapping_flags_cut(source_of(loop, op), op->width);
+        loop->reg[op->target] = mapping_flags_cut(mapping_loop_operand(loop->reg, op), op->width);
         return true;
     case MAPPING_OP_ADDRESS:
-        loop->reg[op->target] = mapping_flags_cut(address_of(loop, op), op->width);
+        loop->reg[op->target] = mapping_flags_cut(mapping_loop_address(loop->reg, op), op->width);
         return true;
     case MAPPING_OP_INCREMENT:
     case MAPPING_OP_DECREMENT:
@@ -315,20 +265,20 @@ static inline bool step(struct mapping_loop *loop, const struct mapping_op *op)
 /* The one at `at`, which mostly is the one that was looked up after @p op. */
 static const struct mapping_op *op_at(struct mapping_loop *loop, const struct mapping_op *op)
 {
-    return op[1].at == loop->at ? op + 1 : &loop->op[number_at(loop, loop->at)];
+    return op[1].at == loop->at ? op + 1 : &loop->op[mapping_loop_op(loop, loop->at)];
 }
 
 /* False: it has gone round often enough, and the program goes on itself. */
 static bool carry_out(struct mapping_loop *loop)
 {
-    const struct mapping_op *op = &loop->op[number_at(loop, loop->at)];
+    const struct mapping_op *op = &loop->op[mapping_loop_op(loop, loop->at)];
     for (unsigned rounds = 0; rounds < ROUNDS; op = op_at(loop, op)) {
         if (op->kind != MAPPING_OP_BRANCH) {
-            if (!step(loop, op))
+            if (!mapping_loop_step(loop, op))
                 return true;
         } else if (mapping_flags_hold(&loop->flags, op->condition)) {
             loop->at = (uintptr_t)op->value;
-            rounds++;
+            rounds += 1 + (unsigned)(mapping_loop_rounds(loop, op) / AT_ONCE);
             continue;
         }
         loop->at += op->length;
@@ -348,6 +298,7 @@ static void begin(struct mapping_loop *loop, ucontext_t *context, struct mapping
     loop->idle = 0;
     loop->source_length = 0;
     loop->refills = 0;
+    loop->branch = NULL;
     loop->vectors_known = loop->vectors_changed = 0;
     for (unsigned i = 0; i < 16; i++)
         loop->reg[i] = (uint64_t)gregs[mapping_x86_greg[i]];
@@ -361,7 +312,7 @@ static void end(struct mapping_loop *loop)
         gregs[mapping_x86_greg[i]] = (greg_t)loop->reg[i];
     gregs[REG_EFL] = (greg_t)mapping_flags_get(&loop->flags);
     gregs[REG_RIP] = (greg_t)loop->at;
-    for (unsigned i = 0; i < VECTORS; i++)
+    for (unsigned i = 0; i < MAPPING_LOOP_VECTORS; i++)
         if (loop->vectors_changed >> i & 1)
             mapping_vector_change(loop->context, i, loop->vector_bytes[i], loop->vector[i]);
 }

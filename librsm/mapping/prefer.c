@@ -70,7 +70,11 @@ static uint64_t bits_of(size_t word, size_t from, size_t to)
 static void add(struct mapping_stretch *stretch, size_t at, size_t length)
 {
     uint32_t fresh = 0;
-    for (size_t word = at / BITS; word * BITS < at + length; word++) {
+    if (stretch->count == 0 && at == 0 && length % BITS == 0) { /* as a copy goes through it */
+        memset(stretch->bytes, 0xff, length / 8);
+        fresh = (uint32_t)length;
+    }
+    for (size_t word = at / BITS; fresh == 0 && word * BITS < at + length; word++) {
         uint64_t bits = bits_of(word, at, at + length);
         fresh += (uint32_t)__builtin_popcountll(bits & ~stretch->bytes[word]);
         stretch->bytes[word] |= bits;
@@ -244,29 +248,40 @@ bool mapping_prefers_twin(struct mapping_space *space, uint32_t page, size_t at,
     return (goes_on || entry->stores >= space->options.threshold) && may_have_twin(space, stretch);
 }
 
-void mapping_prefer_copied(struct mapping_space *space, uint64_t offset, size_t length)
-{
-    uint64_t end = offset + length;
-    uint64_t page_size = space->page_size;
-    if (!mapping_may_read(space) || space->options.mode == MAPPING_TWIN || space->dead)
-        return;
-    for (offset += page_size - offset % page_size; offset < end; offset += page_size) {
-        uint32_t page = mapping_page_of(space, offset);
-        bool begun;
-        if (stays_decoded(space, page))
-            continue;
-        (void)note(space, page, 0, end - offset < page_size ? (size_t)(end - offset) : page_size,
-                   &begun);
-        count_stores(space, page, 1, begun);
-    }
-}
-
-void mapping_prefer_looped(struct mapping_space *space, uint32_t page, size_t at, size_t length)
+/* One page of what follows a first store. */
+static void follow(struct mapping_space *space, uint32_t page, size_t at, size_t length,
+                   unsigned weight)
 {
     bool begun;
+    if (stays_decoded(space, page))
+        return;
     (void)note(space, page, at, length, &begun);
-    count_stores(space, page, (unsigned)(length / sizeof(uint64_t)), begun);
-    space->streak = page;
+    count_stores(space, page, weight, begun);
+}
+
+void mapping_prefer_copied(struct mapping_space *space, uint64_t offset, size_t length)
+{
+    uint64_t end = offset + length, size = space->page_size;
+    if (!mapping_may_read(space) || space->options.mode == MAPPING_TWIN || space->dead)
+        return;
+    for (offset += size - offset % size; offset < end; offset += size)
+        follow(space, mapping_page_of(space, offset), 0,
+               (size_t)(end - offset < size ? end - offset : size), 1);
+}
+
+void mapping_prefer_looped(struct mapping_space *space, uint64_t from, uint64_t to, bool down)
+{
+    uint64_t size = space->page_size;
+    if (from == to)
+        return;
+    uint32_t first = mapping_page_of(space, from), last = mapping_page_of(space, to - 1);
+    for (uint32_t done = 0; done <= last - first; done++) {
+        uint32_t page = down ? last - done : first + done;
+        uint64_t here = page * size, at = from > here ? from - here : 0;
+        uint64_t end = to < here + size ? to - here : size;
+        follow(space, page, (size_t)at, (size_t)(end - at), (unsigned)(end - at) / 8);
+        space->streak = page;
+    }
     space->streak_since = space->now();
 }
 

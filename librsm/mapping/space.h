@@ -328,8 +328,9 @@ bool mapping_is_passing(struct mapping_space *space, uint32_t page);
 /** Whether a copy that comes to the page beside it may go through it as through pages with twins.
  */
 bool mapping_prefer_passes(struct mapping_space *space, uint32_t page);
-/** A copy has stored to [at, at + length) of the page, and goes on. */
-void mapping_prefer_looped(struct mapping_space *space, uint32_t page, size_t at, size_t length);
+/** A copy has stored to [from, to), upward or @p down, behind the first store, of which
+ *  mapping_prefers_twin() was asked; it goes on there. */
+void mapping_prefer_looped(struct mapping_space *space, uint64_t from, uint64_t to, bool down);
 /** The page's twin was compared and has gone. */
 void mapping_prefer_flushed(struct mapping_space *space, uint32_t page);
 void mapping_prefer_forget(struct mapping_space *space, uint32_t page);

@@ -12,6 +12,7 @@
 #include "mapping/x86.h"
 
 enum { AREA = 64 * 4096, CODE = 1024, PIECES = 8, TIMES = 40, VECTOR = 64 };
+enum { MANY_TIMES = 1000, MANY_PIECES = 2 };
 
 /* ---------------------------------------------------------------- pieces of code */
 
@@ -73,6 +74,41 @@ PIECE(moves,
       "movl %eax, %ebx\n movq $-5, %r8\n movabsq $0x123456789abcdef, %r12\n xchg %rax, %rax");
 PIECE(addresses, "leal 7(%rax,%rbx,4), %r9d\n leaq piece_add(%rip), %r10\n leaq (,%r11,8), %r8");
 PIECE(hints, "prefetcht0 512(%rsi)\n nopw 8(%rax,%rax)\n endbr64\n prefetchnta (%rsi)");
+/* Loops that are steady, with what they store. */
+PIECE(fill8, "movq %rax, (%rdi)\n addq %rbx, %rax\n addq $8, %rdi");
+PIECE(fill4, "movl %eax, (%rdi)\n incl %eax\n addq $4, %rdi");
+PIECE(fill2, "movw %ax, (%rdi)\n leal -3(%rax), %eax\n leaq 2(%rdi), %rdi");
+PIECE(fill1, "movb %r9b, (%rdi)\n subq $7, %r9\n incq %rdi");
+PIECE(fill_down, "subq $8, %rdx\n movq %r9, (%rdx)\n leaq (%r9,%rbx,2), %r9");
+PIECE(fill16, "movups %xmm4, (%rdi)\n movups %xmm5, 16(%rdi)\n addq $32, %rdi");
+PIECE(fill16_down, "movups %xmm4, -16(%rdx)\n subq $16, %rdx");
+PIECE(fill_index, "movq %rax, (%rdi,%r13,8)\n addq $1, %r13\n leaq (%r13,%r13,2), %rax");
+PIECE(fill_pointer, "movq piece_source(%rip), %r8\n leaq 5(%r8,%r13), %r8\n movq %r8, (%rdi)\n"
+                    "incq %r13\n addq $8, %rdi");
+PIECE(doubled, "addq %r9, %r9\n movq %r9, (%rdi)\n addq $8, %rdi");
+PIECE(swapped, "movups (%rsi), %xmm3\n movups 16(%rsi), %xmm4\n movups %xmm4, (%rdi)\n"
+               "movups %xmm3, 16(%rdi)\n addq $32, %rsi\n addq $32, %rdi");
+PIECE(late, "movq %r10, (%rdi)\n movq (%rsi), %r10\n addq $8, %rsi\n addq $8, %rdi");
+PIECE(apart, "movq %rax, (%rdi)\n addq $16, %rdi");
+PIECE(copy_index, "movq (%rsi,%r13,8), %rbx\n movq %rbx, (%rdi,%r13,8)\n incq %r13");
+PIECE(copy_more, "movq (%rsi), %rbx\n movq %rbx, (%rdi)\n addq $16, %rsi\n addq $8, %rdi");
+PIECE(copy_aligned, "movdqa (%r12), %xmm8\n movdqu %xmm8, (%rdi)\n addq $16, %r12\n"
+                    "addq $16, %rdi");
+PIECE(source, ".quad 0x0123456789abcdef");
+
+/* What ends a loop, but for the branch; r15 counts, to r14. */
+PIECE(end_dec, "decq %r15");
+PIECE(end_dec4, "decl %r15d");
+PIECE(end_sub, "subq $1, %r15");
+PIECE(end_add, "addq $-1, %r15");
+PIECE(end_lea, "leaq -1(%r15), %r15\n testq %r15, %r15");
+PIECE(end_up, "addq $3, %r15\n cmpq %r14, %r15");
+PIECE(end_up4, "addl $3, %r15d\n cmpl %r14d, %r15d");
+PIECE(end_up_one, "incq %r15\n cmpq %r14, %r15");
+PIECE(end_up_late, "cmpq %r15, %r14\n leaq 3(%r15), %r15");
+PIECE(end_down, "subq $5, %r15\n cmpq %r14, %r15");
+PIECE(end_carry, "addq %rbx, %rax\n decq %r15");
+
 PIECE(unknown, "bswapq %rax\n imulq $77, %rbx, %rbx\n rolq $9, %r12");
 PIECE(unknown_vector, "paddb %xmm3, %xmm9\n pxor %xmm10, %xmm3");
 PIECE(unknown_load, "addq (%rsi), %r11\n cmpq %rax, 8(%rsi)\n movw (%rsi), %r8w");
@@ -135,6 +171,50 @@ static const struct piece {
 };
 enum { COUNT = sizeof pieces / sizeof pieces[0] };
 
+static const struct piece steady[] = {
+    P(fill8),         P(fill4),          P(fill2),          P(fill1),      P(fill_down),
+    P(fill16),        P(fill16_down),    P(fill_index),     P(doubled),    P(fill_pointer),
+    P(swapped),       P(late),           P(apart),          P(copy_index), P(copy_more),
+    P(copy_aligned),  P(copy8),          P(copy4),          P(copy1),      P(copy2),
+    P(copy16),        P(copy_whole),     P(copy_down),      V(vex16, AVX), V(vex32, AVX),
+    V(vex_down, AVX), V(evex32, AVX512), V(evex64, AVX512), P(store8),     P(store_number),
+    P(store_down),    P(count),          P(hints)};
+enum { STEADY = sizeof steady / sizeof steady[0] };
+
+/* The numbers of the processor's conditions. */
+enum {
+    BELOW = 2,
+    NOT_BELOW,
+    ZERO,
+    NOT_ZERO,
+    NOT_ABOVE,
+    ABOVE,
+    SIGN,
+    NO_SIGN,
+    LESS = 12,
+    NOT_LESS,
+    NOT_GREATER,
+    GREATER
+};
+
+/* A loop that goes round @p times times has @p step for each between r15 and r14. */
+static const struct ending {
+    struct piece piece;
+    uint8_t condition;
+    int step;
+} endings[] = {
+    {P(end_dec), NOT_ZERO, -1},   {P(end_dec), GREATER, -1},    {P(end_dec), NO_SIGN, -1},
+    {P(end_dec4), NOT_ZERO, -1},  {P(end_dec4), GREATER, -1},   {P(end_sub), NOT_ZERO, -1},
+    {P(end_sub), ABOVE, -1},      {P(end_sub), NOT_BELOW, -1},  {P(end_sub), NO_SIGN, -1},
+    {P(end_add), BELOW, -1},      {P(end_add), GREATER, -1},    {P(end_lea), NOT_ZERO, -1},
+    {P(end_lea), GREATER, -1},    {P(end_up), BELOW, 3},        {P(end_up), LESS, 3},
+    {P(end_up), NOT_ABOVE, 3},    {P(end_up), NOT_GREATER, 3},  {P(end_up), SIGN, 3},
+    {P(end_up4), BELOW, 3},       {P(end_up4), NOT_GREATER, 3}, {P(end_up_one), NOT_ZERO, 1},
+    {P(end_up_late), ABOVE, 3},   {P(end_up_late), GREATER, 3}, {P(end_down), ABOVE, -5},
+    {P(end_down), NOT_BELOW, -5}, {P(end_down), NOT_LESS, -5},  {P(end_down), GREATER, -5},
+    {P(end_carry), NOT_ZERO, -1}};
+enum { ENDINGS = sizeof endings / sizeof endings[0] };
+
 static bool have(enum needs needs)
 {
     return needs == ANY || (needs == AVX && __builtin_cpu_supports("avx2")) ||
@@ -184,6 +264,33 @@ bool mapping_loop_take(struct mapping_loop_sink *sink, uintptr_t address, const 
         return false;
     memcpy(segment + at, bytes, length);
     return true;
+}
+
+static uint64_t at_once; /* bytes */
+
+/* As much as fits, or less. */
+void *mapping_loop_room(struct mapping_loop_sink *sink, uintptr_t address, size_t *length,
+                        bool down)
+{
+    uintptr_t from = address - (uintptr_t)target, to = from + *length;
+    (void)sink;
+    if (patience > 0 || roll(8) == 0)
+        return NULL;
+    if (down) {
+        from = from < to ? from : 0;
+        from += roll(2) == 0 ? roll((uint32_t)(to - from)) : 0;
+    } else {
+        to = to < AREA ? to : AREA;
+        to -= roll(2) == 0 ? roll((uint32_t)(to - from)) : 0;
+    }
+    *length = to - from;
+    return segment + from;
+}
+
+void mapping_loop_took(struct mapping_loop_sink *sink, size_t length)
+{
+    (void)sink;
+    at_once += length;
 }
 
 static void get_state(const ucontext_t *context, struct state *state)
@@ -266,14 +373,12 @@ static uint8_t *between_nothing(void)
 
 static void make_world(void)
 {
-    static bool made;
-    if (made)
-        return;
-    made = true;
     struct sigaction end = {.sa_sigaction = on_end, .sa_flags = SA_SIGINFO};
     struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
     assert_int_equal(sigaction(SIGILL, &end, NULL), 0);
-    assert_int_equal(sigaction(SIGSEGV, &fault, NULL), 0);
+    assert_int_equal(sigaction(SIGSEGV, &fault, NULL), 0); /* cmocka has its own for each case */
+    if (loop != NULL)
+        return;
     mapping_vector_init();
     code = mmap(NULL, CODE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(code, MAP_FAILED);
@@ -292,11 +397,12 @@ static size_t append(size_t at, const uint8_t *from, const uint8_t *end)
     return at + (size_t)(end - from);
 }
 
-/* decq %r15, jnz to the beginning, ud2 */
-static void end_code(size_t at)
+/* The branch to the beginning, and ud2. */
+static void end_code(size_t at, uint8_t condition)
 {
-    static const uint8_t count_down[] = {0x49, 0xff, 0xcf, 0x0f, 0x85}, stop[] = {0x0f, 0x0b};
-    at = append(at, count_down, count_down + sizeof count_down);
+    static const uint8_t stop[] = {0x0f, 0x0b};
+    const uint8_t branch[] = {0x0f, 0x80 | condition};
+    at = append(at, branch, branch + sizeof branch);
     int32_t back = -(int32_t)(at + 4);
     memcpy(code + at, &back, sizeof back);
     (void)append(at + 4, stop, stop + sizeof stop);
@@ -340,11 +446,11 @@ static void compare(void)
     assert_memory_equal(carried_out.vector, by_processor.vector, sizeof by_processor.vector);
 }
 
-static const struct piece *any_piece(void)
+static const struct piece *any_piece(const struct piece *from, size_t count)
 {
     const struct piece *piece;
     do
-        piece = &pieces[roll(COUNT)];
+        piece = &from[roll((uint32_t)count)];
     while (!have(piece->needs));
     return piece;
 }
@@ -355,13 +461,50 @@ TEST_ALONE(as_the_processor_does)
     for (unsigned round = 0; round < 3000; round++) {
         size_t at = 0;
         for (unsigned i = 1 + roll(PIECES); i > 0; i--) {
-            const struct piece *piece = any_piece();
+            const struct piece *piece = any_piece(pieces, COUNT);
             at = append(at, piece->from, piece->end);
         }
-        end_code(at);
+        end_code(append(at, piece_end_dec, piece_end_dec_end), NOT_ZERO);
         prepare(1 + roll(TIMES));
         patience = roll(3) == 0 ? 1 + roll(200) : 0;
         compare();
     }
     assert_true(taken > runs * 3);
+}
+
+/* Counters begin on either side of 0, and of where 4 bytes end. */
+static void prepare_steady(const struct ending *ending, unsigned times)
+{
+    static const int64_t from[] = {0, -1500, INT32_MAX - 1500, UINT32_MAX - INT64_C(1500), 1 << 20};
+    prepare(times);
+    if (ending->step != -1) {
+        int64_t near = from[roll(5)], end = near + (int64_t)times * ending->step;
+        first.reg[15] = (uint64_t)near;
+        first.reg[14] = (uint64_t)end;
+    }
+    first.reg[13] = 0;
+    first.reg[0] = roll(2) == 0 ? UINT32_MAX - roll(2000) : first.reg[0];
+    first.reg[3] = roll(3) == 0 ? roll(100) : first.reg[3];
+    first.reg[12] = (uintptr_t)source + 16 * roll(500);
+    patience = roll(8) == 0 ? 1 + roll(200) : 0;
+}
+
+TEST_ALONE(many_rounds_at_once_are_as_many_alone)
+{
+    uint64_t loops_at_once = 0;
+    make_world();
+    for (unsigned round = 0; round < 4000; round++) {
+        const struct ending *ending = &endings[roll(ENDINGS)];
+        uint64_t before = at_once;
+        size_t at = 0;
+        for (unsigned i = 1 + roll(MANY_PIECES); i > 0; i--) {
+            const struct piece *piece = any_piece(steady, STEADY);
+            at = append(at, piece->from, piece->end);
+        }
+        end_code(append(at, ending->piece.from, ending->piece.end), ending->condition);
+        prepare_steady(ending, 1 + roll(MANY_TIMES));
+        compare();
+        loops_at_once += at_once > before;
+    }
+    assert_true(loops_at_once > 1000);
 }
