@@ -107,6 +107,7 @@ PIECE(end_up4, "addl $3, %r15d\n cmpl %r14d, %r15d");
 PIECE(end_up_one, "incq %r15\n cmpq %r14, %r15");
 PIECE(end_up_late, "cmpq %r15, %r14\n leaq 3(%r15), %r15");
 PIECE(end_down, "subq $5, %r15\n cmpq %r14, %r15");
+PIECE(end_carry_kept, "subq $5, %r15\n cmpq %r14, %r15\n incq %r8");
 PIECE(end_carry, "addq %rbx, %rax\n decq %r15");
 
 PIECE(unknown, "bswapq %rax\n imulq $77, %rbx, %rbx\n rolq $9, %r12");
@@ -202,17 +203,21 @@ static const struct ending {
     struct piece piece;
     uint8_t condition;
     int step;
-} endings[] = {
-    {P(end_dec), NOT_ZERO, -1},   {P(end_dec), GREATER, -1},    {P(end_dec), NO_SIGN, -1},
-    {P(end_dec4), NOT_ZERO, -1},  {P(end_dec4), GREATER, -1},   {P(end_sub), NOT_ZERO, -1},
-    {P(end_sub), ABOVE, -1},      {P(end_sub), NOT_BELOW, -1},  {P(end_sub), NO_SIGN, -1},
-    {P(end_add), BELOW, -1},      {P(end_add), GREATER, -1},    {P(end_lea), NOT_ZERO, -1},
-    {P(end_lea), GREATER, -1},    {P(end_up), BELOW, 3},        {P(end_up), LESS, 3},
-    {P(end_up), NOT_ABOVE, 3},    {P(end_up), NOT_GREATER, 3},  {P(end_up), SIGN, 3},
-    {P(end_up4), BELOW, 3},       {P(end_up4), NOT_GREATER, 3}, {P(end_up_one), NOT_ZERO, 1},
-    {P(end_up_late), ABOVE, 3},   {P(end_up_late), GREATER, 3}, {P(end_down), ABOVE, -5},
-    {P(end_down), NOT_BELOW, -5}, {P(end_down), NOT_LESS, -5},  {P(end_down), GREATER, -5},
-    {P(end_carry), NOT_ZERO, -1}};
+} endings[] = {{P(end_dec), NOT_ZERO, -1},   {P(end_dec), GREATER, -1},
+               {P(end_dec), NO_SIGN, -1},    {P(end_dec4), NOT_ZERO, -1},
+               {P(end_dec4), GREATER, -1},   {P(end_sub), NOT_ZERO, -1},
+               {P(end_sub), ABOVE, -1},      {P(end_sub), NOT_BELOW, -1},
+               {P(end_sub), NO_SIGN, -1},    {P(end_add), BELOW, -1},
+               {P(end_add), GREATER, -1},    {P(end_lea), NOT_ZERO, -1},
+               {P(end_lea), GREATER, -1},    {P(end_up), BELOW, 3},
+               {P(end_up), LESS, 3},         {P(end_up), NOT_ABOVE, 3},
+               {P(end_up), NOT_GREATER, 3},  {P(end_up), SIGN, 3},
+               {P(end_up4), BELOW, 3},       {P(end_up4), NOT_GREATER, 3},
+               {P(end_up_one), NOT_ZERO, 1}, {P(end_up_late), ABOVE, 3},
+               {P(end_up_late), GREATER, 3}, {P(end_down), ABOVE, -5},
+               {P(end_down), NOT_BELOW, -5}, {P(end_down), NOT_LESS, -5},
+               {P(end_down), GREATER, -5},   {P(end_carry_kept), NOT_BELOW, -5},
+               {P(end_carry), NOT_ZERO, -1}};
 enum { ENDINGS = sizeof endings / sizeof endings[0] };
 
 static bool have(enum needs needs)
