@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
- *  A program's loop that stores to a view, carried out instruction by instruction instead of by the
- *  processor: one fault for many stores, each of which is seen. Async-signal-safe; callers hold the
- *  space's lock.
+ *  A program's loop that stores to a view, carried out by the engine instead of by the processor:
+ *  one fault for many stores, each of which is seen. Async-signal-safe; callers hold the space's
+ *  lock.
  *
  *  Only instructions are carried out that loops which copy or fill memory are made of, and only as
  *  long as they touch nothing but registers, memory that they read, and what they store to. At all

@@ -2,15 +2,12 @@
 /* Many rounds of a loop at once: what they store is copied from what they load, or computed. */
 #include "mapping/loop_state.h"
 
+#include <limits.h>
+
 enum { TAKEN = 3 };          /* rounds that are carried out before anything is expected of them */
 enum { LEAST = 4 };          /* rounds that are worth it */
 enum { PIECE = 256 * 1024 }; /* bytes at once */
 enum { LATER = 32 };         /* rounds until it is tried again with a loop that is not like that */
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* The lowest byte that so many rounds store to, or load from, if the first has it at @p first. */
 static uintptr_t lowest(const struct mapping_induction *found, uintptr_t first, uint64_t rounds)
@@ -18,7 +15,8 @@ static uintptr_t lowest(const struct mapping_induction *found, uintptr_t first, 
     return found->down ? first - (uintptr_t)((rounds - 1) * found->length) : first;
 }
 
-/* What the rounds load is what they store. Returns for how many of them it could be read. */
+/* What the rounds load is what they store. Returns for how many of them it could be read. If that
+ * is none, the loop comes to memory that is not there, and is interpreted until it does. */
 static uint64_t copy(struct mapping_loop *loop, const struct mapping_induction *found,
                      uint8_t *into, uint64_t rounds)
 {
@@ -26,8 +24,10 @@ static uint64_t copy(struct mapping_loop *loop, const struct mapping_induction *
     size_t got = mapping_loop_read(loop, lowest(found, found->from, rounds), into, length);
     if (got < length)
         rounds = found->down ? 0 : got / found->length;
-    if (rounds == 0)
+    if (rounds == 0) {
+        loop->wait = UINT_MAX;
         return 0;
+    }
     const uint8_t *last = found->down ? into : into + (rounds - 1) * found->length;
     uintptr_t from = found->from + (found->down ? -(rounds - 1) : rounds - 1) * found->length;
     mapping_loop_has_read(loop, from, last, found->length);
@@ -86,7 +86,8 @@ static void go_on(struct mapping_loop *loop, const struct mapping_induction *fou
 
 static uint64_t carry_out(struct mapping_loop *loop, const struct mapping_induction *found)
 {
-    uint64_t wanted = least(found->rounds, PIECE / found->length), rounds;
+    uint64_t piece = PIECE / found->length, rounds;
+    uint64_t wanted = found->rounds < piece ? found->rounds : piece;
     if (wanted < LEAST)
         return 0;
     size_t length = (size_t)wanted * found->length;
@@ -119,7 +120,9 @@ uint64_t mapping_loop_rounds(struct mapping_loop *loop, const struct mapping_op 
         loop->wait = LATER;
         return 0;
     }
+    loop->wait = LEAST;
     uint64_t rounds = carry_out(loop, &loop->induction);
-    loop->wait = rounds > 0 ? 0 : LEAST;
+    if (rounds > 0)
+        loop->wait = 0;
     return rounds;
 }
